@@ -1,0 +1,38 @@
+# The commands of a working day; CI runs the same ones.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export HF_HUB_OFFLINE := 1
+export VLLM_NO_USAGE_STATS := 1
+
+.PHONY: setup check format test clean
+
+setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
+
+# torch first and pinned: left to the engine's own requirement, pip takes the CUDA build.
+# The engine then brings torchvision and its siblings built for CUDA, which break
+# `import transformers` beside a CPU torch; where they work, they stay.
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet --editable '.[cpu,events,dev]'
+	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
+		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	touch $@
+
+check: setup ## format, lint, types, layers and the tests that start no engine; under two minutes
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/pytest -q -m 'not engine'
+
+test: setup ## every test, real engines included
+	$(BIN)/pytest -q
+
+format: setup
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,1 @@
+"""headstart: the same words, sooner."""

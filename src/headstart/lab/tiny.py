@@ -1,0 +1,98 @@
+"""A Video-LLaVA checkpoint with random weights, for trying the machinery.
+
+It is laid out like the published one in every respect but size, so whatever loads the 7B
+model loads this. What it says is noise: it was never trained.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from headstart.lab.tokenizer import train_tokenizer
+
+# In the order and at the place the published tokenizer has them: right after the text.
+PLACEHOLDERS = ("<image>", "<video>", "<pad>")
+
+_SENTENCES = (
+    "A white car drives ahead of us on the left lane of a wide road.",
+    "Two people wait at the crossing while the light is red.",
+    "It is raining, the road is wet and the street lights are on.",
+    "There are trees and houses on both sides of the street.",
+    "USER: What is happening in this scene? ASSISTANT: The bus has stopped.",
+    "USER: Is it safe to turn right? ASSISTANT: No, a cyclist is coming from behind.",
+)
+
+
+@dataclass(frozen=True)
+class TinyVideoLlava:
+    """The size of a random Video-LLaVA. The defaults answer in seconds on one core."""
+
+    image_size: int = 56
+    patch_size: int = 14
+    num_frames: int = 8
+    vision_size: int = 64
+    vision_layers: int = 3
+    text_size: int = 128
+    text_layers: int = 2
+    num_heads: int = 4
+    num_key_value_heads: int = 2
+    max_tokens: int = 512
+    seed: int = 0
+
+    @classmethod
+    def real_geometry(cls) -> Self:
+        """Narrow, but with the published frames: 224 px, patch 14, 8 frames, 2056 tokens."""
+        return cls(image_size=224, max_tokens=4096)
+
+    def save(self, directory: Path) -> None:
+        """Write config, weights, tokenizer and preprocessor, as transformers does."""
+        import torch
+        from transformers import VideoLlavaForConditionalGeneration, VideoLlavaImageProcessor
+
+        tokenizer = train_tokenizer(_SENTENCES, max_pieces=512, added_tokens=PLACEHOLDERS)
+        tokenizer.pad_token = "<pad>"
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            model = VideoLlavaForConditionalGeneration(self._config(tokenizer))
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        VideoLlavaImageProcessor(
+            size={"shortest_edge": self.image_size},
+            crop_size={"height": self.image_size, "width": self.image_size},
+        ).save_pretrained(directory)
+
+    def _config(self, tokenizer: Any) -> Any:
+        from transformers import CLIPVisionConfig, LlamaConfig, VideoLlavaConfig
+
+        image_token, video_token, pad_token = tokenizer.convert_tokens_to_ids(list(PLACEHOLDERS))
+        # Far above a trained model's, so that random weights answer differently to
+        # different clips instead of repeating one token.
+        spread = 0.25
+        return VideoLlavaConfig(
+            vision_config=CLIPVisionConfig(
+                hidden_size=self.vision_size,
+                intermediate_size=2 * self.vision_size,
+                num_hidden_layers=self.vision_layers,
+                num_attention_heads=self.num_heads,
+                image_size=self.image_size,
+                patch_size=self.patch_size,
+                initializer_range=spread,
+                initializer_factor=4.0,
+            ),
+            text_config=LlamaConfig(
+                hidden_size=self.text_size,
+                intermediate_size=2 * self.text_size,
+                num_hidden_layers=self.text_layers,
+                num_attention_heads=self.num_heads,
+                num_key_value_heads=self.num_key_value_heads,
+                max_position_embeddings=self.max_tokens,
+                vocab_size=-(-len(tokenizer) // 64) * 64,
+                initializer_range=spread,
+                pad_token_id=pad_token,
+            ),
+            image_token_index=image_token,
+            video_token_index=video_token,
+            image_seq_length=(self.image_size // self.patch_size) ** 2,
+            video_seq_length=self.num_frames * ((self.image_size // self.patch_size) ** 2 + 1),
+            pad_token_id=pad_token,
+        )

@@ -1,0 +1,158 @@
+"""Frames to vLLM's multimodal inputs, each frame an item of its own.
+
+A caller gives vLLM one video. Here it becomes one multimodal item a frame, before any of
+vLLM's own machinery sees it: hashing, the processor cache, placeholders, the encoder cache
+and prefix-cache keys then all work by the frame. Exact, because the video tower looks at
+each frame alone and the language model is causal, so nothing computed for frame k depends
+on a later frame.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from transformers import BatchFeature, VideoLlavaConfig
+from vllm.multimodal.inputs import MultiModalFieldConfig, MultiModalKwargsItems
+from vllm.multimodal.parse import MultiModalDataItems, VideoProcessorItems
+from vllm.multimodal.processing import (
+    BaseDummyInputsBuilder,
+    BaseMultiModalProcessor,
+    BaseProcessingInfo,
+    ProcessorInputs,
+    PromptReplacement,
+    PromptUpdate,
+    TimingContext,
+)
+from vllm.transformers_utils.processor import cached_image_processor_from_config
+
+from headstart.models.video_llava.geometry import VideoGeometry
+from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
+
+
+class VideoLlavaProcessingInfo(BaseProcessingInfo):
+    """What vLLM asks about the model before it processes anything."""
+
+    def get_hf_config(self) -> VideoLlavaConfig:
+        """The checkpoint's config."""
+        return self.ctx.get_hf_config(VideoLlavaConfig)
+
+    def get_geometry(self) -> VideoGeometry:
+        """Token counts of this checkpoint."""
+        return VideoGeometry.from_config(self.get_hf_config())
+
+    def get_image_processor(self, **kwargs: object) -> Any:
+        """The checkpoint's frame preprocessor.
+
+        Not its ``VideoLlavaProcessor``: that one also loads a video processor, which needs
+        torchvision and would treat the video as a whole.
+        """
+        return cached_image_processor_from_config(self.ctx.model_config, **kwargs)
+
+    def get_supported_mm_limits(self) -> Mapping[str, int | None]:
+        """Any number of videos, as far as the context reaches."""
+        return {"video": None}
+
+    def get_mm_max_tokens_per_item(
+        self, seq_len: int, mm_counts: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        """An item is a frame."""
+        return {"video": self.get_geometry().tokens_per_frame}
+
+
+class VideoLlavaDummyInputsBuilder(BaseDummyInputsBuilder[VideoLlavaProcessingInfo]):
+    """The largest input, for vLLM's memory profile."""
+
+    def get_dummy_text(self, mm_counts: Mapping[str, int]) -> str:
+        """One placeholder a video."""
+        return VIDEO_PLACEHOLDER * mm_counts.get("video", 0)
+
+    def get_dummy_mm_data(
+        self, seq_len: int, mm_counts: Mapping[str, int], mm_options: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Blank videos of the model's own size and length."""
+        geometry = self.info.get_geometry()
+        return {
+            "video": self._get_dummy_videos(
+                width=geometry.image_size,
+                height=geometry.image_size,
+                num_frames=geometry.num_frames,
+                num_videos=mm_counts.get("video", 0),
+                overrides=mm_options.get("video"),
+            )
+        }
+
+
+class VideoLlavaMultiModalProcessor(BaseMultiModalProcessor[VideoLlavaProcessingInfo]):
+    """Splits videos into frames, then lets vLLM do what it does for any item."""
+
+    def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> Any:
+        """Process a prompt whose every video has become its frames."""
+        return super().apply(self._split_into_frames(inputs), timing_ctx)
+
+    def _split_into_frames(self, inputs: ProcessorInputs) -> ProcessorInputs:
+        if "video" not in inputs.mm_data_items:
+            return inputs
+        videos = inputs.mm_data_items.get_items("video", VideoProcessorItems)
+        uuids = (inputs.mm_uuid_items or {}).get("video") or [None] * len(videos)
+
+        frames: list[np.ndarray | None] = []
+        frame_uuids: list[str | None] = []
+        frames_of_video: list[int] = []
+        for video, uuid in zip(videos.get_all(), uuids, strict=True):
+            if video is None or len(video) == 0:
+                raise ValueError(
+                    "A video without frames was given. Send the frames themselves: an id of"
+                    " frames sent earlier is not enough, they are cached one by one."
+                )
+            frames_of_video.append(len(video))
+            for number, frame in enumerate(video):
+                frames.append(np.asarray(frame)[None])
+                frame_uuids.append(None if uuid is None else f"{uuid}-frame-{number}")
+
+        return replace(
+            inputs,
+            prompt=self._one_placeholder_a_frame(inputs.prompt, frames_of_video),
+            mm_data_items=MultiModalDataItems({"video": VideoProcessorItems(frames)}),
+            mm_uuid_items={"video": frame_uuids},
+        )
+
+    def _one_placeholder_a_frame(self, prompt: list[int], frames_of_video: list[int]) -> list[int]:
+        video_token = self.info.get_hf_config().video_token_index
+        remaining = iter(frames_of_video)
+        expanded: list[int] = []
+        for token in prompt:
+            expanded += [token] * (next(remaining, 1) if token == video_token else 1)
+        return expanded
+
+    def _call_hf_processor(
+        self, hf_data: Mapping[str, object], hf_kwargs: Mapping[str, object]
+    ) -> BatchFeature:
+        frames = [video[0] for video in hf_data["videos"]]  # type: ignore[attr-defined]
+        processed = self.info.ctx.call_hf_processor(
+            self.info.get_image_processor(**hf_kwargs), {"images": frames}, hf_kwargs
+        )
+        # The same class names its output differently for images and for videos.
+        (pixels,) = processed.values()
+        return BatchFeature({"pixel_values_videos": pixels})
+
+    def _get_mm_fields_config(
+        self, hf_inputs: BatchFeature, hf_processor_mm_kwargs: Mapping[str, object]
+    ) -> Mapping[str, MultiModalFieldConfig]:
+        return {"pixel_values_videos": MultiModalFieldConfig.batched("video")}
+
+    def _get_prompt_updates(
+        self,
+        mm_items: MultiModalDataItems,
+        hf_processor_mm_kwargs: Mapping[str, object],
+        out_mm_kwargs: MultiModalKwargsItems,
+    ) -> Sequence[PromptUpdate]:
+        video_token = self.info.get_hf_config().video_token_index
+        tokens_per_frame = self.info.get_geometry().tokens_per_frame
+        return [
+            PromptReplacement(
+                modality="video",
+                target=[video_token],
+                replacement=[video_token] * tokens_per_frame,
+            )
+        ]

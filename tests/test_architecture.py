@@ -1,0 +1,117 @@
+"""The shape of the package: layers, cycles, names. Fails before a review has to."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "headstart"
+
+# Top to bottom. A module may import from lower lines and from its own folder only.
+LAYERS = [
+    {"cli"},
+    {"serve", "bench", "lab"},
+    {"engine"},
+    {"drafters", "training"},
+    {"models", "bridges", "planner"},
+    {"drafting"},
+    {"media"},
+    {"errors"},
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+MAY_IMPORT_VLLM = {"engine", "models", "serve"}
+BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base_utils"}
+MAX_LINES = 400
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer_of(module: Path) -> str:
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def dotted(module: Path) -> str:
+    parts = module.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(module: Path) -> set[str]:
+    """Every module named in an import, wherever in the file it stands."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def own_imports(module: Path) -> set[str]:
+    known = {dotted(m) for m in MODULES}
+    return {name for name in imports_of(module) if name in known}
+
+
+def upward_imports(importer: str, imported: set[str]) -> set[str]:
+    """Those of ``imported`` (layers) that a module of layer ``importer`` must not see."""
+    return {
+        name
+        for name in imported
+        if name != importer and (name not in RANK or RANK[name] <= RANK[importer])
+    }
+
+
+@pytest.mark.parametrize("module", MODULES, ids=dotted)
+def test_imports_go_down(module):
+    layer = layer_of(module)
+    if layer == "__init__":
+        return  # the front door names things of every layer, lazily
+    assert layer in RANK, f"{layer} is not a layer of the design; add it to LAYERS on purpose"
+    layers = {name.split(".")[1] for name in own_imports(module) if "." in name}
+    assert not upward_imports(layer, layers)
+
+
+def test_the_layer_rule_itself_catches_upward_and_sideways_imports():
+    assert upward_imports("media", {"engine", "errors"}) == {"engine"}
+    assert upward_imports("serve", {"bench", "engine"}) == {"bench"}
+    assert upward_imports("cli", {"engine", "media"}) == set()
+
+
+def find_cycle(graph: dict[str, set[str]]) -> list[str]:
+    done: set[str] = set()
+
+    def visit(node: str, path: list[str]) -> list[str]:
+        if node in path:
+            return [*path[path.index(node) :], node]
+        if node in done:
+            return []
+        for successor in sorted(graph.get(node, ())):
+            if cycle := visit(successor, [*path, node]):
+                return cycle
+        done.add(node)
+        return []
+
+    return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
+
+
+def test_no_import_cycle():
+    # A package's name in "from package import module" is not an import of its own contents.
+    graph = {dotted(m): own_imports(m) - {dotted(m)} for m in MODULES if m.stem != "__init__"}
+    assert not find_cycle(graph)
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ["a", "b", "c", "a"]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=dotted)
+def test_a_module_is_one_noun_readable_in_one_sitting(module):
+    names = {part.removesuffix(".py") for part in module.relative_to(PACKAGE).parts}
+    assert not names & BANNED_NAMES
+    text = module.read_text()
+    assert len(text.splitlines()) <= MAX_LINES
+    assert "sys.path" not in text
+    assert ast.get_docstring(ast.parse(text)), "a module says what it owns"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=dotted)
+def test_vllm_stays_behind_the_engine(module):
+    if layer_of(module) in MAY_IMPORT_VLLM:
+        return
+    assert not {n for n in imports_of(module) if n.split(".")[0] == "vllm"}
