@@ -1,0 +1,233 @@
+"""RGB video as arrays: decoding, uniform sampling, writing.
+
+Owns everything that touches PyAV. Knows nothing of events or models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.digests import digest_arrays
+
+MAX_VIDEO_BYTES = 2 * 1024**3
+"""What one `Video.read` may hold unless its caller allows more: 48 s of 1280x720 at 15 Hz."""
+
+
+@dataclass(frozen=True, eq=False)
+class Video:
+    """Frames and when each was taken.
+
+    ``frames`` is uint8 [n, height, width, 3], RGB. ``times_us`` is int64 [n], increasing;
+    for a file it counts from the file's first frame, also when only a window was read.
+    """
+
+    frames: NDArray[np.uint8]
+    times_us: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        shape = self.frames.shape
+        if self.frames.dtype != np.uint8 or len(shape) != 4 or shape[3] != 3 or 0 in shape:
+            raise MediaError(
+                f"frames are {self.frames.dtype} {list(shape)}; "
+                "give at least one, as uint8 [n, height, width, 3] in RGB"
+            )
+        if self.times_us.dtype != np.int64 or self.times_us.shape != shape[:1]:
+            raise MediaError(
+                f"times_us is {self.times_us.dtype} {list(self.times_us.shape)}; "
+                f"give one int64 for each of the {shape[0]} frames"
+            )
+        if np.any(np.diff(self.times_us) <= 0):
+            raise MediaError("frame times do not increase; sort the frames and drop duplicates")
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        num_frames: int | None = None,
+        start_us: int | None = None,
+        stop_us: int | None = None,
+        max_bytes: int = MAX_VIDEO_BYTES,
+    ) -> Video:
+        """Decode ``path``, or ``num_frames`` spread uniformly over it, or over a window of it.
+
+        The window is ``start_us <= time < stop_us``. Only the frames asked for are kept in
+        memory, and no more than ``max_bytes`` of them.
+        """
+        listed_us = _list_times(path)
+        inside = np.ones(len(listed_us), dtype=bool)
+        if start_us is not None:
+            inside &= listed_us >= start_us
+        if stop_us is not None:
+            inside &= listed_us < stop_us
+        candidates = np.flatnonzero(inside)
+        if not len(candidates):
+            raise MediaError(
+                f"{path} has no frame in that window; it lasts {int(listed_us[-1])} us: "
+                "choose start and stop inside it"
+            )
+        wanted = candidates[_spread(len(candidates), num_frames, str(path))]
+        frames = _collect(path, wanted, max_bytes)
+        return cls(frames, listed_us[wanted])
+
+    @classmethod
+    def from_frames(cls, frames: NDArray[np.uint8], fps: float) -> Video:
+        """Frames at hand, taken at a steady rate from time zero."""
+        if not fps > 0:
+            raise MediaError(f"fps is {fps}; give a positive number of frames per second")
+        times_us = np.rint(np.arange(len(frames)) * (1e6 / fps)).astype(np.int64)
+        return cls(frames, times_us)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def sample(self, num_frames: int) -> Video:
+        """``num_frames`` of them, spread uniformly, the first and the last among them."""
+        chosen = _spread(len(self), num_frames, "the video")
+        return Video(self.frames[chosen], self.times_us[chosen])
+
+    def digest(self) -> str:
+        """The content's name: equal for equal pixels at equal times."""
+        return digest_arrays("video", self.times_us, self.frames)
+
+    def write(self, path: str | Path, fps: float = 25.0) -> None:
+        """Encode every frame into ``path`` at a steady ``fps``; the suffix names the container."""
+        try:
+            with av.open(str(path), "w") as container:
+                stream = container.add_stream(
+                    _encoder(), rate=Fraction(fps).limit_denominator(1000)
+                )
+                # yuv420p, which every player shows, needs even sides.
+                stream.height, stream.width = (side + side % 2 for side in self.frames.shape[1:3])
+                stream.pix_fmt = "yuv420p"
+                for frame in self.frames:
+                    odd = [(0, side % 2) for side in frame.shape[:2]]
+                    even = np.pad(frame, [*odd, (0, 0)], mode="edge")
+                    picture = av.VideoFrame.from_ndarray(even, format="rgb24")
+                    container.mux(stream.encode(picture))
+                container.mux(stream.encode(None))
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise MediaError(
+                f"cannot write {path}: {error}; choose a writable path ending in .mp4 or .mkv"
+            ) from error
+
+
+def stream_frames(path: str | Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Each frame of ``path`` in turn with its time in us, one in memory at a time."""
+    for time_us, frame in zip(_list_times(path), _decode(path), strict=False):
+        yield int(time_us), frame.to_ndarray(format="rgb24")
+
+
+def count_frames(path: str | Path) -> int:
+    """How many frames ``path`` holds, without decoding any."""
+    return len(_list_times(path))
+
+
+def _spread(num_available: int, num_frames: int | None, what: str) -> NDArray[np.int64]:
+    if num_frames is None:
+        return np.arange(num_available, dtype=np.int64)
+    if not 1 <= num_frames <= num_available:
+        raise MediaError(
+            f"{what} has {num_available} frames and {num_frames} were asked for; "
+            f"ask for 1 to {num_available}, or choose a longer window"
+        )
+    return np.linspace(0, num_available - 1, num_frames).astype(np.int64)
+
+
+def _collect(path: str | Path, wanted: NDArray[np.int64], max_bytes: int) -> NDArray[np.uint8]:
+    """The frames numbered ``wanted`` (increasing), decoding no further than the last."""
+    frames: NDArray[np.uint8] | None = None
+    num_kept = 0
+    for index, frame in enumerate(_decode(path)):
+        if index != wanted[num_kept]:
+            continue
+        if frames is None:
+            num_bytes = len(wanted) * frame.height * frame.width * 3
+            if num_bytes > max_bytes:
+                raise MediaError(
+                    f"{len(wanted)} frames of {path} need {num_bytes} bytes, over the limit of "
+                    f"{max_bytes}; ask for fewer frames or a shorter window"
+                )
+            frames = np.empty((len(wanted), frame.height, frame.width, 3), dtype=np.uint8)
+        if (frame.height, frame.width) != frames.shape[1:3]:
+            raise MediaError(f"{path} changes its picture size midway; re-encode it with ffmpeg")
+        frames[num_kept] = frame.to_ndarray(format="rgb24")
+        num_kept += 1
+        if num_kept == len(wanted):
+            return frames
+    raise MediaError(
+        f"{path} is truncated or damaged: {num_kept} of {len(wanted)} frames could be decoded; "
+        "copy it again, or choose a window before the damage"
+    )
+
+
+def _open(path: str | Path) -> av.container.InputContainer:
+    if not Path(path).is_file():
+        raise MediaError(f"{path} is not a file; check the path")
+    try:
+        container = av.open(str(path))
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise MediaError(
+            f"{path} is not a video that FFmpeg reads ({error}); convert it with ffmpeg"
+        ) from error
+    if not container.streams.video:
+        container.close()
+        raise MediaError(f"{path} has no video in it; choose a file with a video stream")
+    return container
+
+
+def _list_times(path: str | Path) -> NDArray[np.int64]:
+    """When each frame is shown, from the packets alone: cheap, and right where headers are not."""
+    ticks: list[int] = []
+    num_packets = 0
+    with _open(path) as container:
+        stream = container.streams.video[0]
+        num_declared, time_base, rate = stream.frames, stream.time_base, stream.average_rate
+        try:
+            for packet in container.demux(stream):
+                # The last packet is empty: a signal to flush the decoder.
+                if packet.size and not packet.is_discard:
+                    num_packets += 1
+                    if packet.pts is not None:
+                        ticks.append(packet.pts)
+        except (av.FFmpegError, ValueError) as error:
+            raise MediaError(f"{path} is damaged ({error}); copy it again") from error
+    if not num_packets:
+        raise MediaError(f"{path} has no frames; it may be truncated: copy it again")
+    if num_packets < num_declared:
+        raise MediaError(
+            f"{path} is truncated: {num_packets} of {num_declared} frames are there; copy it again"
+        )
+    if len(ticks) == num_packets and time_base:
+        # Packets come in the order of decoding, frames in the order of showing.
+        ordered = sorted(ticks)
+        times = [round((tick - ordered[0]) * time_base * 1_000_000) for tick in ordered]
+    else:
+        us_per_frame = 1_000_000 / (rate or Fraction(25))
+        times = [round(index * us_per_frame) for index in range(num_packets)]
+    if times[-1] > np.iinfo(np.int64).max:
+        raise MediaError(f"{path} states times beyond all years; re-encode it with ffmpeg")
+    return np.array(times, dtype=np.int64)
+
+
+def _decode(path: str | Path) -> Iterator[av.VideoFrame]:
+    with _open(path) as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        try:
+            yield from container.decode(stream)
+        except (av.FFmpegError, ValueError) as error:
+            raise MediaError(
+                f"{path} is damaged ({error}); copy it again, or choose a window before the damage"
+            ) from error
+
+
+def _encoder() -> str:
+    return "libx264" if "libx264" in av.codecs_available else "mpeg4"
