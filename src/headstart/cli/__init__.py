@@ -1,0 +1,21 @@
+"""The `headstart` command: words on a terminal over the layers below."""
+
+import typer
+
+from headstart.cli import ask, doctor, lab
+
+app = typer.Typer(
+    name="headstart",
+    help="Ask a video language model about a camera's pictures. The same words, sooner.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("ask")(ask.ask)
+app.command("doctor")(doctor.doctor)
+app.add_typer(lab.app, name="lab")
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,74 @@
+"""`headstart ask`: one question about one video, streamed, then where the time went."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from headstart.cli.errors import report_errors
+from headstart.cli.timeline import stage_table
+
+
+@report_errors
+def ask(
+    target: Annotated[str, typer.Option(help="A Video-LLaVA: a directory, or a name on the hub.")],
+    video: Annotated[Path, typer.Option(help="Any file FFmpeg reads.")],
+    question: Annotated[str, typer.Option(help="What to ask about it.")],
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
+    vllm: Annotated[
+        list[str] | None,
+        typer.Option(help="An engine argument of vLLM's own, as name=value; repeatable."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
+) -> None:
+    """Answer one question about a video."""
+    # Before vLLM is imported: its loggers read the level once.
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO" if verbose else "ERROR")
+    out, progress_out = Console(), Console(stderr=True)
+    arguments = {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])}
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=progress_out,
+        transient=True,
+    ) as progress:
+        loading = progress.add_task(f"starting vLLM with {target}")
+        from headstart.engine.headstart import Headstart
+
+        headstart = Headstart(target, vllm=arguments)
+        seconds = progress.tasks[loading].elapsed or 0.0
+    progress_out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
+
+    with headstart:
+        answer = headstart.ask(
+            video,
+            question,
+            max_tokens=max_tokens,
+            on_text=lambda text: out.print(text, end="", markup=False, highlight=False),
+        )
+    out.print("\n")
+    out.print(stage_table(answer.timeline))
+    out.print(
+        f"[dim]{answer.num_prompt_tokens} prompt tokens, {answer.num_cached_tokens} of them cached;"
+        f" {len(answer.token_ids)} tokens answered, ended by {answer.finish_reason}[/]"
+    )
+
+
+def engine_arguments(pairs: list[str]) -> dict[str, Any]:
+    """``name=value`` pairs as vLLM's arguments; a value is JSON where it parses, else text."""
+    arguments: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or not name:
+            raise typer.BadParameter(f"{pair!r} is not name=value, e.g. --vllm dtype=float32")
+        try:
+            arguments[name.replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            arguments[name.replace("-", "_")] = value
+    return arguments

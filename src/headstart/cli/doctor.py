@@ -1,0 +1,26 @@
+"""`headstart doctor`: what is installed, what is missing, and the command that mends it."""
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headstart.engine.installation import Health, inspect
+
+_MARKS = {Health.OK: "[green]ok[/]", Health.OPTIONAL: "[yellow]--[/]", Health.BROKEN: "[red]no[/]"}
+
+
+def doctor() -> None:
+    """Check the installation; exit 1 if an answer cannot be had with it."""
+    console = Console()
+    findings = inspect()
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for finding in findings:
+        table.add_row(_MARKS[finding.health], finding.part, finding.detail)
+    console.print(table)
+    for finding in findings:
+        if finding.mend:
+            console.print(f"\nto mend [bold]{finding.part}[/]:")
+            console.print(finding.mend, markup=False, highlight=False, style="cyan")
+    if any(finding.health is Health.BROKEN for finding in findings):
+        raise typer.Exit(1)
+    console.print("\n[green]headstart can answer here.[/]")

@@ -1,0 +1,17 @@
+"""What came back: the target's words, its tokens, and where the time went."""
+
+from dataclasses import dataclass
+
+from headstart.drafting.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One finished answer."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: str
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    timeline: Timeline
