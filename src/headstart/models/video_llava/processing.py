@@ -132,7 +132,7 @@ class VideoLlavaMultiModalProcessor(BaseMultiModalProcessor[VideoLlavaProcessing
         processed = self.info.ctx.call_hf_processor(
             self.info.get_image_processor(**hf_kwargs), {"images": frames}, hf_kwargs
         )
-        # The same class names its output differently for images and for videos.
+        # "pixel_values_images" or "pixel_values", as the checkpoint's preprocessor names it.
         (pixels,) = processed.values()
         return BatchFeature({"pixel_values_videos": pixels})
 
