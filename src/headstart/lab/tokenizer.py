@@ -16,12 +16,21 @@ def train_tokenizer(
     ``added_tokens`` (placeholders of the model's own) come after the pieces, so a lower id
     is always text or one of Llama's three special tokens.
     """
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
+    from tokenizers import (
+        AddedToken,
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+    )
     from tokenizers.trainers import BpeTrainer
     from transformers import PreTrainedTokenizerFast
 
     trained = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
-    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.normalizer = normalizers.Prepend("▁")
+    trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
     trained.train_from_iterator(
         sentences,
         BpeTrainer(

@@ -1,0 +1,111 @@
+"""Does headstart's engine, without any head start, cost anything over plain vLLM?
+
+Two engines on the same untrained model of the published geometry, the same prompts, asked in
+turn: `vllm.LLM` and `Headstart`. Wall time of whole answers, prefill included, prefix cache
+emptied by asking about fresh frames each time.
+
+    python benchmarks/engine_overhead.py
+
+Prints a table, then one line of JSON.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+QUESTION = "What is happening in this scene?"
+ARGUMENTS = {"dtype": "bfloat16", "enforce_eager": True, "kv_cache_memory_bytes": 2**30}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--warm-up", type=int, default=3)
+    options = parser.parse_args()
+
+    from vllm import LLM, SamplingParams
+
+    from headstart import Headstart, Video
+    from headstart.lab.tiny import TinyVideoLlava
+    from headstart.models.video_llava.prompt import video_prompt
+
+    with tempfile.TemporaryDirectory() as directory:
+        target = Path(directory) / "target"
+        TinyVideoLlava.real_geometry().save(target)
+        plain = LLM(str(target), **ARGUMENTS)
+        params = SamplingParams(temperature=0.0, max_tokens=options.tokens, ignore_eos=False)
+        rng = np.random.default_rng(0)
+        seconds: dict[str, list[float]] = {"vllm.LLM": [], "Headstart": []}
+        with Headstart(target, vllm=ARGUMENTS) as headstart:
+
+            def ask_plain(frames: np.ndarray) -> tuple[int, ...]:
+                prompt = {
+                    "prompt": video_prompt(QUESTION),
+                    "multi_modal_data": {"video": frames},
+                }
+                (output,) = plain.generate(prompt, params, use_tqdm=False)
+                return tuple(output.outputs[0].token_ids)
+
+            def ask_headstart(frames: np.ndarray) -> tuple[int, ...]:
+                video = Video.from_frames(frames, fps=8)
+                return headstart.ask(video, QUESTION, max_tokens=options.tokens).token_ids
+
+            asks = {"vllm.LLM": ask_plain, "Headstart": ask_headstart}
+            for repeat in range(options.warm_up + options.repeats):
+                frames = rng.integers(0, 256, (8, 224, 224, 3), dtype=np.uint8)
+                answers = {}
+                # Whoever goes first changes every time.
+                for name in sorted(asks, reverse=bool(repeat % 2)):
+                    start = time.perf_counter()
+                    answers[name] = asks[name](frames)
+                    if repeat >= options.warm_up:
+                        seconds[name].append(time.perf_counter() - start)
+                assert answers["vllm.LLM"] == answers["Headstart"], "the words differ"
+        plain.llm_engine.engine_core.shutdown()
+
+    report(seconds, options)
+
+
+def report(seconds: dict[str, list[float]], options: argparse.Namespace) -> None:
+    """The table for a person, then the line for a program."""
+    table = Table("engine", "median ms", "p10", "p90")
+    for name, values in seconds.items():
+        deciles = [value * 1e3 for value in statistics.quantiles(values, n=10)]
+        median = statistics.median(values) * 1e3
+        table.add_row(name, f"{median:.1f}", f"{deciles[0]:.1f}", f"{deciles[-1]:.1f}")
+    Console().print(table)
+    ratio = statistics.median(seconds["vllm.LLM"]) / statistics.median(seconds["Headstart"])
+    print(
+        json.dumps(
+            {
+                "benchmark": "engine_overhead",
+                "date": date.today().isoformat(),
+                "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+                "model": "untrained Video-LLaVA, published geometry, 2 layers of 128",
+                "tokens": options.tokens,
+                "repeats": options.repeats,
+                "ratio_of_medians": round(ratio, 4),
+                "seconds": {k: [round(v, 5) for v in vs] for k, vs in seconds.items()},
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Without an engine: everything that needs none works, and the rest says what to install."""
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+def requirements(distribution: str, found: set[str]) -> set[str]:
+    """A distribution's hard requirements, and theirs."""
+    for line in importlib.metadata.requires(distribution) or ():
+        if "extra ==" in line:
+            continue
+        name = re.match(r"[A-Za-z0-9._-]+", line)[0]
+        try:
+            importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue  # for another platform
+        if name not in found:
+            found.add(name)
+            requirements(name, found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def base_install(tmp_path_factory):
+    """A directory that holds headstart's own requirements and nothing more."""
+    site = tmp_path_factory.mktemp("site")
+    for name in requirements("headstart", set()):
+        for file in importlib.metadata.files(name) or ():
+            top = file.parts[0]
+            link = site / top
+            if top not in ("..", "__pycache__") and not link.exists():
+                link.symlink_to(Path(file.locate()).parents[len(file.parts) - 1] / top)
+    return site
+
+
+def run(base_install, code, *arguments):
+    header = f"import sys; sys.path[:0] = {[str(base_install), str(SOURCE)]!r}\n"
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", header + code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_no_engine_is_there(base_install):
+    for name in ("vllm", "torch", "transformers"):
+        assert "No module" in run(base_install, f"import {name}").stderr
+
+
+def test_media_works(base_install, tmp_path):
+    code = f"""
+from headstart import Video
+from headstart.lab.street import street_video
+street_video(num_frames=10).write({str(tmp_path / "street.mp4")!r})
+print(len(Video.read({str(tmp_path / "street.mp4")!r}, num_frames=8)))
+"""
+    done = run(base_install, code)
+    assert done.stdout == "8\n", done.stderr
+
+
+def test_asking_says_what_to_install(base_install):
+    code = """
+from headstart import Headstart, HeadstartError
+try:
+    Headstart("model")
+except HeadstartError as error:
+    print(error)
+"""
+    done = run(base_install, code)
+    assert "pip install 'headstart[gpu]'" in done.stdout, done.stderr
+
+
+def test_doctor_exits_with_the_command_that_mends(base_install):
+    done = run(base_install, "from headstart.cli import main; main()", "doctor")
+    assert done.returncode == 1
+    assert "vLLM is not installed" in done.stdout, done.stderr
+    assert "pip install 'headstart[gpu]'" in done.stdout
+
+
+def test_an_error_is_a_message_without_a_traceback(base_install):
+    arguments = ("ask", "--target", "m", "--video", "v", "--question", "q")
+    done = run(base_install, "from headstart.cli import main; main()", *arguments)
+    assert done.returncode == 1
+    assert "vLLM is not installed" in done.stderr
+    assert "Traceback" not in done.stderr
