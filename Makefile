@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup check format test clean
+.PHONY: setup check format test bench clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -29,6 +29,9 @@ check: setup ## format, lint, types, layers and the tests that start no engine; 
 
 test: setup ## every test, real engines included
 	$(BIN)/pytest -q
+
+bench: setup ## the measured figures
+	$(BIN)/python benchmarks/engine_overhead.py
 
 format: setup
 	$(BIN)/ruff format
