@@ -47,6 +47,12 @@ def random_asked(rng: np.random.Generator, count: int) -> list[Asked]:
     ]
 
 
+def num_same_tokens(first, second) -> int:
+    """How far two requests' prompts are the same."""
+    pairs = zip(first.prompt_token_ids, second.prompt_token_ids, strict=False)
+    return next(i for i, (a, b) in enumerate(pairs) if a != b)
+
+
 class Oracle:
     """transformers alone: its processor's parts, its model, its greedy decoding, float32."""
 

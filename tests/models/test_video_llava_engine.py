@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from headstart.models.video_llava.geometry import VideoGeometry
-from tests.models.oracle import Asked, Oracle, random_asked, random_clip
+from headstart.models.video_llava.geometry import video_geometry
+from tests.models.oracle import Asked, Oracle, num_same_tokens, random_asked, random_clip
 
 pytestmark = pytest.mark.engine
 
@@ -38,7 +38,7 @@ def engine(checkpoint):
 
 @pytest.fixture(scope="module")
 def geometry(engine):
-    return VideoGeometry.from_config(engine.llm_engine.model_config.hf_config)
+    return video_geometry(engine.llm_engine.model_config.hf_config)
 
 
 @pytest.fixture
@@ -66,11 +66,6 @@ def logits(output) -> torch.Tensor:
     return torch.tensor([[row[i].logprob for i in range(len(row))] for row in rows])
 
 
-def num_same_tokens(first, second) -> int:
-    pairs = zip(first.prompt_token_ids, second.prompt_token_ids, strict=False)
-    return next(i for i, (a, b) in enumerate(pairs) if a != b)
-
-
 def test_tokens_and_logits_equal_transformers(ask, checkpoint, rng):
     oracle = Oracle(checkpoint)
     asked = random_asked(rng, NUM_CLIPS)
@@ -90,7 +85,7 @@ def test_the_second_question_on_a_clip_computes_only_the_text_after_it(ask, geom
     clip = random_clip(rng)
     first, second = (ask([Asked(clip, q)])[0] for q in ("What is ahead?", "Who is crossing now?"))
     same = num_same_tokens(first, second)
-    assert same >= geometry.num_tokens
+    assert same >= geometry.num_pictures * geometry.tokens_per_picture
     assert first.num_cached_tokens == 0
     assert second.num_cached_tokens == same // BLOCK_SIZE * BLOCK_SIZE
 
@@ -106,7 +101,7 @@ def test_frames_shared_with_an_earlier_clip_are_cached_and_no_block_after_them(
         (second,) = ask([Asked(other, "What is ahead?")], max_tokens=1)
         # The prompts' ids are all the same: only the frames behind them tell them apart.
         assert first.prompt_token_ids == second.prompt_token_ids
-        same = first.prompt_token_ids.index(video_token) + shared * geometry.tokens_per_frame
+        same = first.prompt_token_ids.index(video_token) + shared * geometry.tokens_per_picture
         assert first.num_cached_tokens == 0
         assert second.num_cached_tokens == same // BLOCK_SIZE * BLOCK_SIZE, shared
 

@@ -8,18 +8,18 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs an engine's torch: headstart[cpu]")
 pytest.importorskip("transformers")
 
-from safetensors.torch import load_file, save_file  # noqa: E402
-from transformers import (  # noqa: E402
+from safetensors.torch import load_file, save_file
+from transformers import (
     AutoConfig,
     CLIPVisionConfig,
     LlamaConfig,
     VideoLlavaConfig,
 )
 
-from headstart.errors import CheckpointError, ModelConfigError  # noqa: E402
-from headstart.models.video_llava.geometry import VideoGeometry  # noqa: E402
-from headstart.models.video_llava.weights import canonical_name, expected_shapes  # noqa: E402
-from headstart.models.view import view_of  # noqa: E402
+from headstart.errors import CheckpointError, ModelConfigError
+from headstart.models.video_llava.geometry import video_geometry
+from headstart.models.video_llava.weights import canonical_name, expected_shapes
+from headstart.models.view import view_of
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +55,8 @@ def published(name: str) -> str:
 
 
 def test_geometry_of_the_published_config(config_7b):
-    geometry = VideoGeometry.from_config(config_7b)
-    assert (geometry.tokens_per_frame, geometry.num_frames, geometry.num_tokens) == (257, 8, 2056)
+    geometry = video_geometry(config_7b)
+    assert (geometry.tokens_per_picture, geometry.num_pictures) == (257, 8)
 
 
 def test_every_layout_of_every_7b_key_has_one_canonical_name(config_7b):
@@ -175,4 +175,4 @@ def test_a_truncated_file_is_named(tiny_target, tmp_path):
 def test_a_config_that_cannot_be_is_told_what_to_correct(tiny_target, change, message):
     values = json.loads((tiny_target / "config.json").read_text()) | change
     with pytest.raises(ModelConfigError, match=message):
-        VideoGeometry.from_config(VideoLlavaConfig(**values))
+        video_geometry(VideoLlavaConfig(**values))

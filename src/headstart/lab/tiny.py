@@ -1,7 +1,7 @@
-"""A Video-LLaVA checkpoint with random weights, for trying the machinery.
+"""Checkpoints with random weights, for trying the machinery.
 
-It is laid out like the published one in every respect but size, so whatever loads the 7B
-model loads this. What it says is noise: it was never trained.
+They are laid out like the published ones in every respect but size, so whatever loads the 7B
+models loads these. What they say is noise: they were never trained.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,10 @@ from headstart.lab.tokenizer import train_tokenizer
 
 # In the order and at the place the published tokenizer has them: right after the text.
 PLACEHOLDERS = ("<image>", "<video>", "<pad>")
+
+# Far above a trained model's, so that random weights answer differently to different clips
+# instead of repeating one token.
+_SPREAD = 0.25
 
 _SENTENCES = (
     "A white car drives ahead of us on the left lane of a wide road.",
@@ -65,9 +69,6 @@ class TinyVideoLlava:
         from transformers import CLIPVisionConfig, LlamaConfig, VideoLlavaConfig
 
         image_token, video_token, pad_token = tokenizer.convert_tokens_to_ids(list(PLACEHOLDERS))
-        # Far above a trained model's, so that random weights answer differently to
-        # different clips instead of repeating one token.
-        spread = 0.25
         return VideoLlavaConfig(
             vision_config=CLIPVisionConfig(
                 hidden_size=self.vision_size,
@@ -76,7 +77,7 @@ class TinyVideoLlava:
                 num_attention_heads=self.num_heads,
                 image_size=self.image_size,
                 patch_size=self.patch_size,
-                initializer_range=spread,
+                initializer_range=_SPREAD,
                 initializer_factor=4.0,
             ),
             text_config=LlamaConfig(
@@ -87,7 +88,7 @@ class TinyVideoLlava:
                 num_key_value_heads=self.num_key_value_heads,
                 max_position_embeddings=self.max_tokens,
                 vocab_size=-(-len(tokenizer) // 64) * 64,
-                initializer_range=spread,
+                initializer_range=_SPREAD,
                 pad_token_id=pad_token,
             ),
             image_token_index=image_token,
@@ -95,4 +96,70 @@ class TinyVideoLlava:
             image_seq_length=(self.image_size // self.patch_size) ** 2,
             video_seq_length=self.num_frames * ((self.image_size // self.patch_size) ** 2 + 1),
             pad_token_id=pad_token,
+        )
+
+
+@dataclass(frozen=True)
+class TinyEventGpt:
+    """The size of a random EventGPT. The defaults answer in seconds on one core."""
+
+    image_size: int = 56
+    patch_size: int = 14
+    num_slices: int = 5
+    vision_size: int = 64
+    vision_layers: int = 2
+    text_size: int = 128
+    text_layers: int = 2
+    num_heads: int = 4
+    max_tokens: int = 512
+    seed: int = 0
+
+    @classmethod
+    def real_geometry(cls) -> Self:
+        """Narrow, but with the published slices: 336 px, patch 14, 5 slices, 582 tokens."""
+        return cls(image_size=336, max_tokens=2048)
+
+    def save(self, directory: Path) -> None:
+        """Write config, weights under the published names, and tokenizer."""
+        import torch
+        from safetensors.torch import save_file
+
+        from headstart.models.eventgpt.weights import published_shapes
+
+        tokenizer = train_tokenizer(_SENTENCES, max_pieces=512)
+        config = self._config(tokenizer)
+        generator = torch.Generator().manual_seed(self.seed)
+        tensors = {
+            name: torch.ones(shape)
+            if "norm" in name and name.endswith("weight")
+            else torch.randn(shape, generator=generator) * _SPREAD
+            for name, shape in published_shapes(config).items()
+        }
+        config.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+
+    def _config(self, tokenizer: Any) -> Any:
+        from transformers import CLIPVisionConfig
+
+        from headstart.models.eventgpt.config import EventChatConfig
+
+        return EventChatConfig(
+            architectures=["EventChatModel"],
+            vision_config=CLIPVisionConfig(
+                hidden_size=self.vision_size,
+                intermediate_size=2 * self.vision_size,
+                num_hidden_layers=self.vision_layers,
+                num_attention_heads=self.num_heads,
+                image_size=self.image_size,
+                patch_size=self.patch_size,
+            ),
+            num_slices=self.num_slices,
+            num_text_tokens=len(tokenizer),
+            hidden_size=self.text_size,
+            intermediate_size=2 * self.text_size,
+            num_hidden_layers=self.text_layers,
+            num_attention_heads=self.num_heads,
+            max_position_embeddings=self.max_tokens,
+            vocab_size=-(-len(tokenizer) // 64) * 64,
         )

@@ -14,3 +14,14 @@ def register() -> None:
         "VideoLlavaForConditionalGeneration",
         "headstart.models.video_llava.model:VideoLlavaForConditionalGeneration",
     )
+    ModelRegistry.register_model("EventChatModel", "headstart.models.eventgpt.model:EventChatModel")
+    register_configs()
+
+
+def register_configs() -> None:
+    """Tell transformers the config it does not have: EventGPT's."""
+    from transformers import AutoConfig
+
+    from headstart.models.eventgpt.config import EventChatConfig
+
+    AutoConfig.register(EventChatConfig.model_type, EventChatConfig, exist_ok=True)

@@ -16,9 +16,7 @@ from transformers import BatchFeature, VideoLlavaConfig
 from vllm.multimodal.inputs import MultiModalFieldConfig, MultiModalKwargsItems
 from vllm.multimodal.parse import MultiModalDataItems, VideoProcessorItems
 from vllm.multimodal.processing import (
-    BaseDummyInputsBuilder,
     BaseMultiModalProcessor,
-    BaseProcessingInfo,
     ProcessorInputs,
     PromptReplacement,
     PromptUpdate,
@@ -26,20 +24,22 @@ from vllm.multimodal.processing import (
 )
 from vllm.transformers_utils.processor import cached_image_processor_from_config
 
-from headstart.models.video_llava.geometry import VideoGeometry
+from headstart.models.geometry import PictureGeometry
+from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
+from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
 
 
-class VideoLlavaProcessingInfo(BaseProcessingInfo):
+class VideoLlavaProcessingInfo(PicturesProcessingInfo):
     """What vLLM asks about the model before it processes anything."""
 
     def get_hf_config(self) -> VideoLlavaConfig:
         """The checkpoint's config."""
         return self.ctx.get_hf_config(VideoLlavaConfig)
 
-    def get_geometry(self) -> VideoGeometry:
+    def get_geometry(self) -> PictureGeometry:
         """Token counts of this checkpoint."""
-        return VideoGeometry.from_config(self.get_hf_config())
+        return video_geometry(self.get_hf_config())
 
     def get_image_processor(self, **kwargs: object) -> Any:
         """The checkpoint's frame preprocessor.
@@ -49,38 +49,17 @@ class VideoLlavaProcessingInfo(BaseProcessingInfo):
         """
         return cached_image_processor_from_config(self.ctx.model_config, **kwargs)
 
-    def get_supported_mm_limits(self) -> Mapping[str, int | None]:
-        """Any number of videos, as far as the context reaches."""
-        return {"video": None}
-
     def get_mm_max_tokens_per_item(
         self, seq_len: int, mm_counts: Mapping[str, int]
     ) -> Mapping[str, int]:
         """An item is a frame."""
-        return {"video": self.get_geometry().tokens_per_frame}
+        return {"video": self.get_geometry().tokens_per_picture}
 
 
-class VideoLlavaDummyInputsBuilder(BaseDummyInputsBuilder[VideoLlavaProcessingInfo]):
-    """The largest input, for vLLM's memory profile."""
+class VideoLlavaDummyInputsBuilder(PicturesDummyInputsBuilder):
+    """Blank videos."""
 
-    def get_dummy_text(self, mm_counts: Mapping[str, int]) -> str:
-        """One placeholder a video."""
-        return VIDEO_PLACEHOLDER * mm_counts.get("video", 0)
-
-    def get_dummy_mm_data(
-        self, seq_len: int, mm_counts: Mapping[str, int], mm_options: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """Blank videos of the model's own size and length."""
-        geometry = self.info.get_geometry()
-        return {
-            "video": self._get_dummy_videos(
-                width=geometry.image_size,
-                height=geometry.image_size,
-                num_frames=geometry.num_frames,
-                num_videos=mm_counts.get("video", 0),
-                overrides=mm_options.get("video"),
-            )
-        }
+    placeholder = VIDEO_PLACEHOLDER
 
 
 class VideoLlavaMultiModalProcessor(BaseMultiModalProcessor[VideoLlavaProcessingInfo]):
@@ -148,7 +127,7 @@ class VideoLlavaMultiModalProcessor(BaseMultiModalProcessor[VideoLlavaProcessing
         out_mm_kwargs: MultiModalKwargsItems,
     ) -> Sequence[PromptUpdate]:
         video_token = self.info.get_hf_config().video_token_index
-        tokens_per_frame = self.info.get_geometry().tokens_per_frame
+        tokens_per_frame = self.info.get_geometry().tokens_per_picture
         return [
             PromptReplacement(
                 modality="video",

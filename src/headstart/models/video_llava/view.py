@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.models.checkpoint import check_checkpoint
-from headstart.models.video_llava.geometry import VideoGeometry
+from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import video_prompt
 from headstart.models.video_llava.weights import canonical_name, expected_shapes
 
@@ -20,7 +20,7 @@ class VideoLlavaView:
     @classmethod
     def from_config(cls, config: Any) -> "VideoLlavaView":
         """The view of one checkpoint."""
-        return cls(config, VideoGeometry.from_config(config).num_frames)
+        return cls(config, video_geometry(config).num_pictures)
 
     def prompt(self, question: str) -> str:
         """The text around the video."""

@@ -1,0 +1,21 @@
+"""How many tokens a window of events takes, read from the model's own config."""
+
+from typing import Any
+
+from headstart.errors import ModelConfigError
+from headstart.models.geometry import PictureGeometry
+
+
+def event_geometry(config: Any) -> PictureGeometry:
+    """The slices of an `EventChatConfig`'s window."""
+    if getattr(config, "use_event_qformer", False):
+        raise ModelConfigError(
+            "use_event_qformer is set: headstart has the published EventGPT, which pools its"
+            " features instead. Use a checkpoint without it."
+        )
+    return PictureGeometry.of_tower(config.vision_config, config.num_slices)
+
+
+def num_window_tokens(geometry: PictureGeometry, num_slices: int) -> int:
+    """Tokens of a window after pooling: one a slice, then one a place in the picture."""
+    return num_slices + geometry.tokens_per_picture
