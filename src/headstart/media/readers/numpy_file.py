@@ -4,6 +4,7 @@ Headers are checked against the bytes that are there before an array is made.
 """
 
 import io
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from typing import Any
@@ -93,7 +94,10 @@ def _read_header(data: memoryview) -> tuple[np.dtype[Any], tuple[int, ...], int]
     if version not in ((1, 0), (2, 0)):
         raise MediaError(f"it is of .npy version {version}; save it again with numpy.save")
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, _, dtype = read(stream)
+    try:
+        shape, _, dtype = read(stream)
+    except tokenize.TokenError as error:
+        raise MediaError("its header is not one that numpy writes; copy it again") from error
     return dtype, shape, stream.tell()
 
 

@@ -12,8 +12,6 @@ from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
 
 CHUNK_EVENTS = 1 << 16
-MAX_INDEXED_MS = 100_000_000
-"""The index has an entry for each millisecond: a day is 86 million."""
 
 
 def write_npz(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
