@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from headstart.errors import MediaError
+from headstart.media.readers.hdf5_client import CLIENT, Hdf5Client
 from headstart.media.readers.opening import open_recording
 from headstart.media.readers.rectification import RectifyMap
 from headstart.media.writers.writing import write_recording
@@ -70,20 +71,18 @@ def test_an_index_that_lies_costs_time_and_no_event(tmp_path, events, lie):
 
 
 def test_a_window_of_a_long_recording_reads_only_its_own_chunks(tmp_path, events, monkeypatch):
-    from headstart.media.readers.dsec import HdfColumn
-
     path = tmp_path / "events.h5"
     write_recording(path, [events], SENSOR)
     num_read = 0
-    original = HdfColumn.read
+    original = CLIENT.read
 
-    def counting(self, start, stop):
+    def counting(path, column, start, stop):
         nonlocal num_read
         num_read += stop - start
-        return original(self, start, stop)
+        return original(path, column, start, stop)
 
     with open_recording(path) as recording:
-        monkeypatch.setattr(HdfColumn, "read", counting)
+        monkeypatch.setattr(CLIENT, "read", counting)
         window = recording.read(OFFSET_US + 1_000_000, OFFSET_US + 1_050_000)
     assert len(window) > 4000
     assert num_read < 6 * len(window)
@@ -96,7 +95,7 @@ def test_a_window_of_a_long_recording_reads_only_its_own_chunks(tmp_path, events
         (lambda f: f.__delitem__("events"), "no events"),
         (lambda f: _replace(f, "events/x", np.zeros(3, "u2")), "differ in length"),
         (lambda f: _replace(f, "events/x", np.zeros((3, 3), "u2")), "one column"),
-        (lambda f: _replace(f, "events/x", np.zeros(3, "f4")), "dataset of integers"),
+        (lambda f: _replace(f, "events/x", np.zeros(3, "f4")), "dataset of numbers"),
         (lambda f: _replace(f, "t_offset", np.zeros(3)), "t_offset"),
         (lambda f: _replace(f, "t_offset", np.int64(2**62)), "no time"),
         (lambda f: _replace(f, "events/t", h5py.ExternalLink("/etc/passwd", "/t")), "link"),
@@ -151,3 +150,31 @@ def test_rectifying_moves_events_and_drops_those_that_leave_the_sensor(tmp_path,
     write_recording(tmp_path / "events.h5", [events], SENSOR)
     with pytest.raises(MediaError, match="rectify_map"):
         RectifyMap.read(tmp_path / "events.h5")
+
+
+def test_a_helper_that_dies_over_a_file_refuses_it_and_serves_the_next(tmp_path, events):
+    good = write_layout(tmp_path / "good.h5", events)
+    client = Hdf5Client()
+    assert client.describe(good)["num_events"] == len(events)
+    client._process.kill()
+    with pytest.raises(MediaError, match="broke down"):
+        client.describe(good)
+    assert client.describe(good)["num_events"] == len(events)
+    client.stop()
+    assert client.describe(good)["num_events"] == len(events)
+    client.stop()
+
+
+def test_a_recording_stays_readable_after_the_helper_was_lost(tmp_path, events):
+    path = write_layout(tmp_path / "events.h5", events)
+    with open_recording(path, sensor=SENSOR) as recording:
+        before = recording.read(OFFSET_US, OFFSET_US + 50_000)
+        CLIENT.stop()
+        assert recording.read(OFFSET_US, OFFSET_US + 50_000).digest() == before.digest()
+
+
+def test_a_file_written_anew_is_read_anew(tmp_path, events):
+    path = write_layout(tmp_path / "events.h5", events)
+    assert open_recording(path, sensor=SENSOR).num_events == len(events)
+    write_layout(path, events[:1000])
+    assert open_recording(path, sensor=SENSOR).read_all().digest() == events[:1000].digest()
