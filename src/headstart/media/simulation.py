@@ -39,7 +39,7 @@ class SensorModel:
     linear_below: float = 20.0
     refractory_us: int = 500
     leak_rate_hz: float = 0.1
-    shot_noise_rate_hz: float = 1.0
+    shot_noise_rate_hz: float = 0.1
     shot_noise_in_light: float = 0.25
     seed: int = 0
 

@@ -61,10 +61,14 @@ class Summary:
         return self.num_events * 1e6 / self.duration_us if self.duration_us else 0.0
 
     def rates_hz(self, num_steps: int) -> NDArray[np.float64]:
-        """Events a second in each of at most ``num_steps`` steps of equal time."""
+        """Events a second in each of at most ``num_steps`` steps of about equal time."""
         if not self.num_events:
             return np.zeros(0)
         num_steps = min(num_steps, len(self.counts))
         edges = np.linspace(0, len(self.counts), num_steps + 1).astype(int)
         per_step = np.add.reduceat(self.counts, edges[:-1])
-        return per_step / (np.diff(edges) * self.bin_us / 1e6)
+        # The last step ends with the last event, not with its bin.
+        ends_us = np.minimum(edges[1:] * self.bin_us, max(self.duration_us, 1))
+        seconds = np.maximum(ends_us - edges[:-1] * self.bin_us, 1) / 1e6
+        rates: NDArray[np.float64] = per_step / seconds
+        return rates

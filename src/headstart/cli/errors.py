@@ -1,0 +1,26 @@
+"""How an error reaches a person at a terminal: one line, exit code 1, no traceback."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+import typer
+
+from headstart.errors import HeadstartError
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def report_errors(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A command that prints errors raised on purpose; others keep their traceback."""
+
+    @wraps(command)
+    def reporting(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return command(*args, **kwargs)
+        except HeadstartError as error:
+            typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(code=1) from error
+
+    return reporting
