@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import headstart
 from headstart.errors import MediaError
 
 MAX_HEAD_BYTES = 65_536
@@ -85,7 +84,7 @@ class Hdf5Client:
         return head, content
 
     def _start(self) -> subprocess.Popen[bytes]:
-        root = str(Path(headstart.__file__).parents[1])
+        root = str(Path(__file__).parents[3])
         search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         # One thread: more would take their own memory from the helper's allowance.
         settings = {"PYTHONPATH": search, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -62,10 +62,9 @@ class RawRecording(Recording):
 
 def hold(values: NDArray[Any], given: NDArray[np.bool_], before: int) -> NDArray[np.int64]:
     """Each place's last given value, at it or earlier; ``before`` where there is none yet."""
-    places = np.where(given, np.arange(1, len(values) + 1), 0)
-    np.maximum.accumulate(places, out=places)
-    held: NDArray[np.int64] = np.concatenate([[before], values.astype(np.int64)])[places]
-    return held
+    places = np.flatnonzero(given)
+    lengths = np.diff(places, prepend=0, append=len(values))
+    return np.repeat(np.concatenate([[before], values[places].astype(np.int64)]), lengths)
 
 
 def unwrap(highs: NDArray[np.int64], previous: int, bits: int) -> NDArray[np.int64]:
@@ -126,12 +125,17 @@ class Evt3Decoder:
             self._y = int(y[-1])
         # Every word of events as its first x and a mask of which x follow.
         is_single, is_12, is_8 = kind == 0x2, kind == 0x4, kind == 0x5
-        is_event = (is_single | is_12 | is_8) & (t >= 0) & (y >= 0)
-        mask = np.where(is_12, value, np.where(is_8, value & 0xFF, 1))[is_event]
-        first_x = np.where(is_single, value & 0x7FF, base)[is_event]
-        on = np.where(is_single, value >> 11, polarity)[is_event]
-        rows, bits = np.nonzero((mask[:, None] >> np.arange(12)) & 1)
-        return first_x[rows] + bits, y[is_event][rows], t[is_event][rows], on[rows]
+        words_of_events = np.flatnonzero((is_single | is_12 | is_8) & (t >= 0) & (y >= 0))
+        single, chosen = is_single[words_of_events], value[words_of_events]
+        t, y = t[words_of_events], y[words_of_events]
+        first_x = np.where(single, chosen & 0x7FF, base[words_of_events])
+        on = np.where(single, chosen >> 11, polarity[words_of_events])
+        if np.all(single):
+            return first_x, y, t, on
+        mask = np.where(single, 1, np.where(is_8[words_of_events], chosen & 0xFF, chosen))
+        packed = mask.astype("<u2").view(np.uint8).reshape(-1, 2)
+        rows, bits = np.nonzero(np.unpackbits(packed, axis=1, bitorder="little").view(np.bool_))
+        return first_x[rows] + bits, y[rows], t[rows], on[rows]
 
     def _times(self, kind: NDArray[Any], value: NDArray[np.int64]) -> NDArray[np.int64]:
         is_high = kind == 0x8
@@ -150,6 +154,8 @@ class Evt3Decoder:
         self, kind: NDArray[Any], value: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         is_base = kind == 0x3
+        if not np.any((kind >= 0x3) & (kind <= 0x5)):  # no vectors here: nothing to follow
+            return np.full(len(kind), self._base), np.full(len(kind), self._polarity)
         width = np.where(kind == 0x4, 12, np.where(kind == 0x5, 8, 0))
         passed = np.cumsum(width) - width
         # x of a vector word: the last base, and the widths of the vector words since.
