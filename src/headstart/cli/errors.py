@@ -1,27 +1,26 @@
-"""How an error reaches a person: one message, no traceback, exit code 1."""
+"""How an error reaches a person at a terminal: a message, exit code 1, no traceback."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import typer
-from rich.console import Console
 
 from headstart.errors import HeadstartError
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
-def report_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Print our own errors as a message; anything else is a bug and keeps its traceback."""
+def report_errors(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A command that prints errors raised on purpose; others keep their traceback."""
 
     @wraps(command)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+    def reporting(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return command(*args, **kwargs)
         except HeadstartError as error:
-            Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False)
-            raise typer.Exit(1) from error
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(code=1) from error
 
-    return wrapped
+    return reporting

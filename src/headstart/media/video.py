@@ -5,7 +5,7 @@ Owns everything that touches PyAV. Knows nothing of events or models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -99,24 +99,32 @@ class Video:
 
     def write(self, path: str | Path, fps: float = 25.0) -> None:
         """Encode every frame into ``path`` at a steady ``fps``; the suffix names the container."""
-        try:
-            with av.open(str(path), "w") as container:
-                stream = container.add_stream(
-                    _encoder(), rate=Fraction(fps).limit_denominator(1000)
-                )
+        write_frames(path, self.frames, fps)
+
+
+def write_frames(path: str | Path, frames: Iterable[NDArray[np.uint8]], fps: float) -> None:
+    """Encode frames of one size as they come, at a steady ``fps``."""
+    try:
+        with av.open(str(path), "w") as container:
+            stream = None
+            for frame in frames:
                 # yuv420p, which every player shows, needs even sides.
-                stream.height, stream.width = (side + side % 2 for side in self.frames.shape[1:3])
-                stream.pix_fmt = "yuv420p"
-                for frame in self.frames:
-                    odd = [(0, side % 2) for side in frame.shape[:2]]
-                    even = np.pad(frame, [*odd, (0, 0)], mode="edge")
-                    picture = av.VideoFrame.from_ndarray(even, format="rgb24")
-                    container.mux(stream.encode(picture))
-                container.mux(stream.encode(None))
-        except (av.FFmpegError, OSError, ValueError) as error:
-            raise MediaError(
-                f"cannot write {path}: {error}; choose a writable path ending in .mp4 or .mkv"
-            ) from error
+                odd = [(0, side % 2) for side in frame.shape[:2]]
+                even = np.pad(frame, [*odd, (0, 0)], mode="edge")
+                if stream is None:
+                    rate = Fraction(fps).limit_denominator(1000)
+                    stream = container.add_stream(_encoder(), rate=rate)
+                    stream.height, stream.width = even.shape[:2]
+                    stream.pix_fmt = "yuv420p"
+                picture = av.VideoFrame.from_ndarray(even, format="rgb24")
+                container.mux(stream.encode(picture))
+            if stream is None:
+                raise MediaError(f"no frames to write to {path}; choose a longer window")
+            container.mux(stream.encode(None))
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise MediaError(
+            f"cannot write {path}: {error}; choose a writable path ending in .mp4 or .mkv"
+        ) from error
 
 
 def stream_frames(path: str | Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:

@@ -1,0 +1,284 @@
+"""``headstart events``: look at event recordings, make them, convert them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from PIL import Image
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from headstart.cli.errors import report_errors
+from headstart.cli.picture import sheet, side_by_side
+from headstart.cli.viewer import show
+from headstart.errors import MediaError
+from headstart.media.events import MAX_TIME_US, Events, SensorSize
+from headstart.media.readers.opening import open_recording
+from headstart.media.readers.rectification import RectifyMap
+from headstart.media.recording import Recording
+from headstart.media.rendering import render
+from headstart.media.simulation import SensorModel, simulate
+from headstart.media.slicing import slice_by_count, slice_by_time
+from headstart.media.summary import Summary
+from headstart.media.video import count_frames, stream_frames, write_frames
+from headstart.media.writers.writing import write_recording
+
+app = typer.Typer(help="Look at event recordings, make them, convert them.", no_args_is_help=True)
+
+DEFAULTS = SensorModel()
+BARS = " ▁▂▃▄▅▆▇█"
+
+Source = Annotated[Path, typer.Argument(help="The recording of events.", show_default=False)]
+Sensor = Annotated[
+    str | None, typer.Option(help="Its sensor's size, as 640x480, where the file does not say.")
+]
+Sort = Annotated[bool, typer.Option("--sort", help="Put events that are out of order in order.")]
+Start = Annotated[int | None, typer.Option(help="From this time on the recording's clock.")]
+Stop = Annotated[int | None, typer.Option(help="Up to, not including, this time.")]
+Offset = Annotated[int, typer.Option(help="What to add to event times to get the video's.")]
+
+
+@app.command()
+@report_errors
+def info(source: Source, sensor: Sensor = None, sort: Sort = False) -> None:
+    """Say what a recording holds: how long, how many, how fast, how balanced."""
+    with _open(source, sensor, sort) as recording:
+        summary = Summary.of(_tracked(recording.blocks(), recording.num_events, "events"))
+    table = Table.grid(padding=(0, 2))
+    table.add_row("file", str(source))
+    table.add_row("sensor", str(recording.sensor))
+    table.add_row("events", f"{summary.num_events:,}")
+    if summary.num_events:
+        brighter = summary.num_brighter / summary.num_events
+        rates = summary.rates_hz(48)
+        table.add_row("duration", f"{summary.duration_us / 1e6:,.6f} s")
+        table.add_row("times", f"{summary.first_us} to {summary.last_us} us")
+        table.add_row("rate", f"{summary.rate_hz:,.0f} events/s, at most {rates.max():,.0f}")
+        table.add_row("polarity", f"{brighter:.1%} brighter, {1 - brighter:.1%} darker")
+        table.add_row("over time", _sparkline(rates))
+    Console().print(table)
+
+
+@app.command(name="render")
+@report_errors
+def render_command(
+    source: Source,
+    output: Annotated[Path, typer.Argument(help="A .png or .mp4 to write.", show_default=False)],
+    sensor: Sensor = None,
+    sort: Sort = False,
+    start_us: Start = None,
+    stop_us: Stop = None,
+    slices: Annotated[int, typer.Option(help="Slices of a .png, side by side.")] = 5,
+    by_time: Annotated[
+        bool, typer.Option("--by-time", help="Slices of equal time, not of equal number.")
+    ] = False,
+    fps: Annotated[float, typer.Option(help="Frames a second of a .mp4, at real speed.")] = 25.0,
+    video: Annotated[
+        Path | None, typer.Option(help="Make the .png a sheet: this video's frame, events, rate.")
+    ] = None,
+    events_offset_us: Offset = 0,
+) -> None:
+    """Paint a window of a recording as EventGPT sees it."""
+    with _open(source, sensor, sort) as recording:
+        window = _read_window(recording, start_us, stop_us)
+        if output.suffix.lower() == ".mp4":
+            write_frames(output, _paint_in_time(window, fps), fps)
+        elif output.suffix.lower() != ".png":
+            raise MediaError(f"{output} is neither .png nor .mp4; choose one of them")
+        elif video is None:
+            cut = slice_by_time if by_time else slice_by_count
+            _save(side_by_side(cut(window, slices)), output)
+        else:
+            blocks = _tracked(recording.blocks(), recording.num_events, "events")
+            summary = Summary.of(block.shifted(events_offset_us) for block in blocks)
+            _save(_sheet(video, window.shifted(events_offset_us), summary), output)
+    typer.echo(f"{output}: {len(window):,} events")
+
+
+@app.command(name="simulate")
+@report_errors
+def simulate_command(
+    video: Annotated[Path, typer.Argument(help="Any RGB video.", show_default=False)],
+    output: Annotated[Path, typer.Argument(help="The recording to write.", show_default=False)],
+    sensor: Annotated[
+        str | None, typer.Option(help="Scale frames to this size first, as 640x480.")
+    ] = None,
+    threshold_on: Annotated[
+        float, typer.Option(help="Log contrast of a brighter event.")
+    ] = DEFAULTS.threshold_on,
+    threshold_off: Annotated[
+        float, typer.Option(help="Log contrast of a darker event.")
+    ] = DEFAULTS.threshold_off,
+    threshold_spread: Annotated[
+        float, typer.Option(help="Spread of thresholds from pixel to pixel.")
+    ] = DEFAULTS.threshold_spread,
+    refractory_us: Annotated[
+        int, typer.Option(help="A pixel's rest after an event.")
+    ] = DEFAULTS.refractory_us,
+    leak_rate_hz: Annotated[
+        float, typer.Option(help="Events a second of a pixel at rest.")
+    ] = DEFAULTS.leak_rate_hz,
+    shot_noise_rate_hz: Annotated[
+        float, typer.Option(help="Random events a second of a pixel in the dark.")
+    ] = DEFAULTS.shot_noise_rate_hz,
+    seed: Annotated[int, typer.Option(help="Another seed, other noise.")] = DEFAULTS.seed,
+) -> None:
+    """Make the events an event camera would have seen of a video."""
+    model = SensorModel(
+        threshold_on=threshold_on,
+        threshold_off=threshold_off,
+        threshold_spread=threshold_spread,
+        refractory_us=refractory_us,
+        leak_rate_hz=leak_rate_hz,
+        shot_noise_rate_hz=shot_noise_rate_hz,
+        seed=seed,
+    )
+    size = SensorSize.parse(sensor) if sensor else None
+    num_frames = count_frames(video)
+    pieces = simulate(_scaled(stream_frames(video), size), model)
+    counted = _Counted(_tracked(pieces, num_frames, "frames", per_piece=True))
+    first = next(counted)  # tells the sensor's size; the first frame itself gives no events
+    write_recording(output, counted, first.sensor)
+    typer.echo(f"{output}: {counted.num_events:,} events of {num_frames} frames at {first.sensor}")
+
+
+@app.command()
+@report_errors
+def convert(
+    source: Source,
+    output: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
+    sensor: Sensor = None,
+    sort: Sort = False,
+    start_us: Start = None,
+    stop_us: Stop = None,
+    rectify_map: Annotated[
+        Path | None, typer.Option(help="DSEC's rectify_map.h5: undo the lens on the way.")
+    ] = None,
+) -> None:
+    """Write a recording, or a window of it, in another format; the suffix names it."""
+    undo = RectifyMap.read(rectify_map).apply if rectify_map else _unchanged
+    with _open(source, sensor, sort) as recording:
+        if start_us is None and stop_us is None:
+            blocks = _tracked(recording.blocks(), recording.num_events, "events")
+        else:
+            blocks = iter([_read_window(recording, start_us, stop_us)])
+        counted = _Counted(undo(block) for block in blocks)
+        write_recording(output, counted, recording.sensor)
+    typer.echo(f"{output}: {counted.num_events:,} events")
+
+
+@app.command()
+@report_errors
+def view(
+    source: Source,
+    video: Annotated[Path | None, typer.Option(help="A video of the same scene.")] = None,
+    sensor: Sensor = None,
+    sort: Sort = False,
+    start_us: Start = None,
+    stop_us: Stop = None,
+    events_offset_us: Offset = 0,
+    save: Annotated[Path | None, typer.Option(help="Write a .rrd instead of a window.")] = None,
+) -> None:
+    """Show events, and a video beside them, on one timeline (needs rerun)."""
+    with _open(source, sensor, sort) as recording:
+        window = _read_window(recording, start_us, stop_us)
+    show(window.shifted(events_offset_us), video, save)
+
+
+def _open(source: Path, sensor: str | None, sort: bool) -> Recording:
+    return open_recording(source, SensorSize.parse(sensor) if sensor else None, sort=sort)
+
+
+def _read_window(recording: Recording, start_us: int | None, stop_us: int | None) -> Events:
+    if start_us is None and stop_us is None:
+        window = recording.read_all()
+    else:
+        window = recording.read(
+            -MAX_TIME_US if start_us is None else start_us,
+            MAX_TIME_US if stop_us is None else stop_us,
+        )
+    if not len(window):
+        raise MediaError(
+            f"{recording.opening.path} has no events there; "
+            "see its times with: headstart events info"
+        )
+    return window
+
+
+def _unchanged(events: Events) -> Events:
+    return events
+
+
+def _paint_in_time(events: Events, fps: float) -> Iterator[NDArray[np.uint8]]:
+    if not 0 < fps <= 10_000:
+        raise MediaError(f"{fps} frames a second cannot be; give 1 to 10000")
+    num_slices = max(1, round(events.duration_us / 1e6 * fps))
+    for piece in slice_by_time(events, num_slices):
+        yield render(piece)
+
+
+def _sheet(video: Path, events: Events, summary: Summary) -> Image.Image:
+    """The sheet with the frame that the events lead up to: the last one of their window."""
+    frame, frame_us = None, 0
+    for time_us, candidate in stream_frames(video):
+        if frame is not None and time_us > events.t[-1] + 1:
+            break
+        frame, frame_us = candidate, time_us
+    if frame is None:
+        raise MediaError(f"{video} has no frames; choose another video")
+    return sheet(frame, frame_us, events, summary, f"{video.name} and its events")
+
+
+def _save(picture: Image.Image, output: Path) -> None:
+    try:
+        picture.save(output)
+    except OSError as error:
+        raise MediaError(f"cannot write {output}: {error}; choose a writable path") from error
+
+
+def _scaled(
+    frames: Iterable[tuple[int, NDArray[np.uint8]]], size: SensorSize | None
+) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    for time_us, frame in frames:
+        if size is None or frame.shape[:2] == (size.height, size.width):
+            yield time_us, frame
+        else:
+            image = Image.fromarray(frame)
+            small = image.resize((size.width, size.height), Image.Resampling.BOX)
+            yield time_us, np.asarray(small)
+
+
+class _Counted(Iterator[Events]):
+    """Pieces on their way to a writer, counted as they pass."""
+
+    def __init__(self, pieces: Iterable[Events]) -> None:
+        self._pieces = iter(pieces)
+        self.num_events = 0
+
+    def __next__(self) -> Events:
+        piece = next(self._pieces)
+        self.num_events += len(piece)
+        return piece
+
+
+def _tracked(
+    pieces: Iterable[Events], total: int | None, what: str, per_piece: bool = False
+) -> Iterator[Events]:
+    """Pieces as they pass, with a bar on the terminal's error stream that goes when done."""
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        for piece in pieces:
+            yield piece
+            progress.advance(task, 1 if per_piece else len(piece))
+
+
+def _sparkline(rates: NDArray[np.float64]) -> str:
+    heights = np.ceil(rates / max(float(rates.max()), 1e-9) * (len(BARS) - 1)).astype(int)
+    return "".join(BARS[height] for height in heights)

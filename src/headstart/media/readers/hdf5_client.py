@@ -1,0 +1,113 @@
+"""Reading HDF5 through a process of its own.
+
+libhdf5 can be made to crash or to hang by a damaged file (``tests/media/fuzz.py`` finds such
+files in minutes). So it runs apart, with limits on memory and time for one answer; when it ends
+over a file, that file is refused and the next one gets a new process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+
+MAX_HEAD_BYTES = 65_536
+
+
+class Hdf5Client:
+    """One helper process, started when first needed. Thread-safe: one question at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def describe(self, path: Path) -> dict[str, Any]:
+        """What the file says of itself; see `HdfFile.describe`."""
+        head, _ = self._ask(path, {"ask": "describe"})
+        return head
+
+    def read(self, path: Path, column: str, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop`` of a column."""
+        return self._array(path, {"ask": "read", "column": column, "start": start, "stop": stop})
+
+    def rectify_map(self, path: Path) -> NDArray[Any]:
+        """The rectify map in the file."""
+        return self._array(path, {"ask": "map"})
+
+    def close_file(self, path: Path) -> None:
+        """Let go of a file; asking of it again opens it again."""
+        if self._process is not None:
+            self._ask(path, {"ask": "close"})
+
+    def stop(self) -> None:
+        """End the helper; the next question starts another."""
+        with self._lock:
+            self._end()
+
+    def _array(self, path: Path, question: dict[str, Any]) -> NDArray[Any]:
+        head, content = self._ask(path, question)
+        return np.frombuffer(content, dtype=np.dtype(head["dtype"])).reshape(head["shape"])
+
+    def _ask(self, path: Path, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        request = json.dumps({"path": str(path.resolve()), **question}).encode() + b"\n"
+        with self._lock:
+            process = self._process or self._start()
+            questions, answers = process.stdin, process.stdout
+            assert questions is not None
+            assert answers is not None
+            try:
+                questions.write(request)
+                questions.flush()
+                head = json.loads(answers.readline(MAX_HEAD_BYTES))
+                content = answers.read(head["num_bytes"])
+                if len(content) < head["num_bytes"]:
+                    raise EOFError
+            except (OSError, EOFError, ValueError) as error:
+                self._end()
+                raise MediaError(
+                    f"{path} is damaged: the HDF5 library broke down over it; copy it again"
+                ) from error
+            except BaseException:  # interrupted midway: the rest of the answer would come next
+                self._end()
+                raise
+        if "error" in head:
+            raise MediaError(head["error"])
+        return head, content
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        root = str(Path(__file__).parents[3])
+        search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+        # One thread: more would take their own memory from the helper's allowance.
+        settings = {"PYTHONPATH": search, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "headstart.media.readers.hdf5_server"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **settings},
+            )
+        except OSError as error:
+            raise MediaError(
+                f"cannot start a process to read HDF5 ({error}); convert the file to .npz elsewhere"
+            ) from error
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+CLIENT = Hdf5Client()
+"""The one that readers share: a helper serves any number of files."""

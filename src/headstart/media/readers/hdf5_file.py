@@ -1,0 +1,193 @@
+"""An HDF5 file in the layout of DSEC, looked at with suspicion.
+
+The only module that calls libhdf5 to read. It runs in a process of its own (see
+``hdf5_client``), and even there checks what libhdf5 would believe: links that lead out of the
+file, sizes that chunks claim to unpack to, chunks that are not there.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+
+MAX_CHUNK_BYTES = 1 << 26
+MAX_MAP_VALUES = 1 << 26
+SHUFFLE, DEFLATE, BLOSC = 2, 1, 32001
+COLUMN_NAMES = ("x", "y", "t", "p")
+
+
+class HdfFile:
+    """An open file. Every method may raise whatever libhdf5 does, or end the process."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            import h5py
+            import hdf5plugin  # noqa: F401 (registers Blosc, which DSEC is packed with)
+        except ImportError as error:
+            raise MediaError(
+                f"reading HDF5 needs {error.name}, which is not installed: "
+                "pip install 'headstart[events]'"
+            ) from error
+        # Without a lock: reading must not keep others from writing the file anew.
+        self._file = h5py.File(path, "r", locking=False)
+        self._num_bytes = Path(path).stat().st_size
+        self._columns: dict[str, HdfColumn] = {}
+
+    def describe(self) -> dict[str, Any]:
+        """The number of events and of index entries, the clock's offset, the sensor if stated."""
+        lengths = {len(self.column(f"events/{name}")) for name in COLUMN_NAMES}
+        if len(lengths) != 1:
+            raise MediaError(f"its columns differ in length ({sorted(lengths)}); copy it again")
+        return {
+            "num_events": lengths.pop(),
+            "num_ms": len(self.column("ms_to_idx")) if "ms_to_idx" in self._file else 0,
+            "offset_us": _read_number(self._file, "t_offset"),
+            "sensor": _stated_sensor(self._file),
+        }
+
+    def column(self, name: str) -> HdfColumn:
+        """A dataset of one integer per row, checked when first asked for."""
+        if name not in self._columns:
+            self._columns[name] = HdfColumn(self._file, name, self._num_bytes)
+        return self._columns[name]
+
+    def rectify_map(self) -> NDArray[np.float32]:
+        """DSEC's map from pixels to rectified pixels, float32 [height, width, 2]."""
+        dataset = _plain_dataset(self._file, "rectify_map", "f")
+        if len(dataset.shape) != 3 or not 0 < dataset.size <= MAX_MAP_VALUES:
+            raise MediaError(f"its rectify_map has the shape {dataset.shape}; copy it again")
+        filters = filters_of(dataset)
+        if filters not in ([], [BLOSC]):
+            raise MediaError("its rectify_map is packed; repack it, as with h5repack -f NONE")
+        if filters:
+            for part in dataset.iter_chunks():
+                check_blosc_chunk(dataset, tuple(side.start for side in part))
+        values: NDArray[np.float32] = dataset[()].astype(np.float32)
+        return values
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class HdfColumn:
+    """One integer dataset [n] of an HDF5 file, admitted only if it can be read safely."""
+
+    def __init__(self, file: Any, name: str, file_bytes: int) -> None:
+        self._dataset = dataset = _plain_dataset(file, name)
+        if len(dataset.shape) != 1:
+            raise MediaError(f"{name} has the shape {dataset.shape}; it must be one column")
+        self._length = int(dataset.shape[0])
+        num_bytes = self._length * dataset.dtype.itemsize
+        filters = filters_of(dataset)
+        if dataset.chunks is None:
+            if num_bytes > file_bytes:
+                raise MediaError(f"{name} declares {num_bytes} bytes in a file of {file_bytes}")
+        else:
+            self._chunk = int(dataset.chunks[0])
+            if not 0 < self._chunk * dataset.dtype.itemsize <= MAX_CHUNK_BYTES:
+                raise MediaError(f"{name} is stored in chunks of {self._chunk}; repack it smaller")
+            # Chunks that were never written read as zeros without end.
+            if dataset.id.get_num_chunks() != -(-self._length // self._chunk):
+                raise MediaError(f"{name} lacks some of its chunks; it is damaged: copy it again")
+        if filters not in ([], [SHUFFLE], [BLOSC], [SHUFFLE, BLOSC], [DEFLATE], [SHUFFLE, DEFLATE]):
+            raise MediaError(
+                f"{name} is packed with the HDF5 filters {filters}; "
+                "repack it with Blosc, gzip or none, as with h5repack"
+            )
+        self._filters = filters
+
+    def __len__(self) -> int:
+        return self._length
+
+    def read(self, start: int, stop: int) -> NDArray[Any]:
+        """Values ``start`` to ``stop``, which must lie in the column."""
+        if stop <= start:
+            return np.empty(0, dtype=self._dataset.dtype)
+        if DEFLATE in self._filters:
+            first = start // self._chunk
+            chunks = [self._inflate(i) for i in range(first, (stop - 1) // self._chunk + 1)]
+            whole = np.concatenate(chunks)
+            inflated: NDArray[Any] = whole[start - first * self._chunk :][: stop - start]
+            return inflated
+        if BLOSC in self._filters:
+            for index in range(start // self._chunk, (stop - 1) // self._chunk + 1):
+                check_blosc_chunk(self._dataset, (index * self._chunk,))
+        values: NDArray[Any] = self._dataset[start:stop]
+        return values
+
+    def _inflate(self, index: int) -> NDArray[Any]:
+        """A gzip chunk, unpacked here: libhdf5 would unpack it to whatever size it grows to."""
+        mask, packed = self._dataset.id.read_direct_chunk((index * self._chunk,))
+        dtype = self._dataset.dtype
+        size = self._chunk * dtype.itemsize
+        unpacked = zlib.decompressobj().decompress(packed, size)
+        if mask or len(unpacked) != size:
+            raise MediaError("a chunk unpacks to the wrong size; it is damaged: copy it again")
+        if SHUFFLE in self._filters:
+            unpacked = np.frombuffer(unpacked, np.uint8).reshape(dtype.itemsize, -1).T.tobytes()
+        return np.frombuffer(unpacked, dtype=dtype)
+
+
+def filters_of(dataset: Any) -> list[int]:
+    """The HDF5 filters a dataset is packed with, in the order they were applied."""
+    properties = dataset.id.get_create_plist()
+    return [properties.get_filter(index)[0] for index in range(properties.get_nfilters())]
+
+
+def check_blosc_chunk(dataset: Any, offset: tuple[int, ...]) -> None:
+    """Blosc states what a chunk unpacks to, and libhdf5 believes it; see that it is a chunk."""
+    mask, packed = dataset.id.read_direct_chunk(offset)
+    if mask:
+        raise MediaError("a chunk leaves out its filters; repack it, as with h5repack")
+    (unpacked_bytes,) = struct.unpack_from("<I", packed, 4)
+    if unpacked_bytes != math.prod(dataset.chunks) * dataset.dtype.itemsize:
+        raise MediaError(f"a chunk claims to unpack to {unpacked_bytes} bytes; copy it again")
+
+
+def _plain_dataset(file: Any, name: str, kinds: str = "iub") -> Any:
+    """A dataset of numbers stored in this very file, not linked from elsewhere."""
+    import h5py
+
+    place = file
+    for part in name.split("/"):
+        if not isinstance(place, h5py.Group) or part not in place:
+            raise MediaError(f"it has no {name}; it is not in the layout of DSEC")
+        if not isinstance(place.get(part, getlink=True), h5py.HardLink):
+            raise MediaError(f"its {name} is a link to elsewhere; copy the data into one file")
+        place = place[part]
+    if not isinstance(place, h5py.Dataset) or place.dtype.kind not in kinds:
+        raise MediaError(f"its {name} is not a dataset of numbers of its kind")
+    if place.is_virtual or place.external or place.shape is None:
+        raise MediaError(f"its {name} is stored in another file; copy the data into one file")
+    return place
+
+
+def _read_number(file: Any, name: str) -> int:
+    if name not in file:
+        return 0
+    dataset = _plain_dataset(file, name)
+    if dataset.shape not in ((), (1,)) or dataset.chunks is not None:
+        raise MediaError(f"its {name} is not a single number")
+    return int(np.asarray(dataset[()]).reshape(-1)[0])
+
+
+def _stated_sensor(file: Any) -> list[int] | None:
+    """DSEC's own files do not say; those written here do, in two attributes."""
+    sides = []
+    for name in ("sensor_width", "sensor_height"):
+        if name not in file.attrs:
+            return None
+        attribute = file.attrs.get_id(name)
+        if attribute.shape != () or attribute.dtype.kind not in "iu":
+            raise MediaError(f"its {name} is not a single number")
+        sides.append(int(file.attrs[name]))
+    return sides

@@ -1,0 +1,93 @@
+"""The process that calls libhdf5, so that a file which breaks it breaks nothing else.
+
+Run by ``hdf5_client`` as ``python -m headstart.media.readers.hdf5_server``. A request is a line
+of JSON on stdin: a path, and what to read of it. The answer on stdout is a line of JSON and the
+bytes it announces. Ends when stdin does.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.readers.hdf5_file import HdfFile
+from headstart.media.recording import damage_reported
+
+MAX_DATA_BYTES = 640 << 20
+MAX_CPU_S = 1.0
+"""For one answer: a block of a million events takes a tenth of it."""
+
+
+def answer(files: dict[str, HdfFile], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """What was asked for, as the JSON and the bytes to send."""
+    path = request["path"]
+    if request["ask"] in ("close", "describe"):
+        _close(files, path)  # whoever opens a path anew may have written it anew
+    if request["ask"] == "close":
+        return {}, b""
+    if path not in files:
+        files[path] = HdfFile(path)
+    file = files[path]
+    if request["ask"] == "describe":
+        return file.describe(), b""
+    if request["ask"] == "map":
+        return _packed(file.rectify_map())
+    return _packed(file.column(request["column"]).read(request["start"], request["stop"]))
+
+
+def _close(files: dict[str, HdfFile], path: str) -> None:
+    if path in files:
+        files.pop(path).close()
+
+
+def _packed(values: NDArray[Any]) -> tuple[dict[str, Any], bytes]:
+    little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+    return {"dtype": little.dtype.str, "shape": little.shape}, little.tobytes()
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer until there are no more requests."""
+    files: dict[str, HdfFile] = {}
+    for line in requests:
+        request = json.loads(line)
+        _limit_time(MAX_CPU_S)
+        path = request["path"]
+        try:
+            with damage_reported(Path(path)):
+                head, content = answer(files, request)
+        except MediaError as error:
+            head, content = {"error": str(error)}, b""
+            with suppress(MediaError), damage_reported(Path(path)):
+                _close(files, path)
+        _limit_time(0.0)
+        answers.write(json.dumps({**head, "num_bytes": len(content)}).encode() + b"\n")
+        answers.write(content)
+        answers.flush()
+
+
+def _limit_time(cpu_s: float) -> None:
+    """The system ends the process when it has worked this long; 0 lifts the limit."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # not on Windows; there the other checks have to do
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, MAX_DATA_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    _limit_memory()
+    serve(sys.stdin.buffer, sys.stdout.buffer)

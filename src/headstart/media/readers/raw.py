@@ -1,0 +1,167 @@
+"""Prophesee RAW, encodings EVT2 and EVT3, decoded with numpy a block at a time.
+
+EVT2 is words of 32 bits and EVT3 of 16; the top 4 bits of each say what it is. Times come in
+parts (high bits now and then, low bits more often) that hold until the next such word, and the
+high part wraps round. Trigger and monitoring words are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.readers.prophesee import PropheseeHeader
+from headstart.media.recording import Columns, Opening, Recording
+
+BLOCK_BYTES = 1 << 20
+
+
+def open_raw(opening: Opening) -> Recording:
+    """A RAW file; its header must say EVT2 or EVT3."""
+    with opening.path.open("rb") as file:
+        header = PropheseeHeader.read(file)
+    stated = header.values.get("format", header.values.get("evt", ""))
+    match = re.match(r"(?:evt)?([23])(?:\.0)?(?:;|$)", stated.lower())
+    if not match:
+        raise MediaError(
+            f"its header says its encoding is {stated or 'unknown'!r}, and EVT2 and EVT3 are read; "
+            "convert it with the camera's own software"
+        )
+    return RawRecording(opening, header, Evt2Decoder if match[1] == "2" else Evt3Decoder)
+
+
+class RawRecording(Recording):
+    """A RAW file, read through from the start for each window: the format has no index."""
+
+    def __init__(
+        self,
+        opening: Opening,
+        header: PropheseeHeader,
+        decoder: type[Evt2Decoder] | type[Evt3Decoder],
+    ) -> None:
+        self.opening = opening
+        self.sensor = opening.resolve_sensor(header.sensor())
+        self._header, self._decoder = header, decoder
+
+    def columns(self) -> Iterator[Columns]:
+        """Decoded from the file as they are taken."""
+        decoder = self._decoder()
+        t0_us = self._header.t0_us()
+        with self.opening.path.open("rb") as file:
+            file.seek(self._header.num_bytes)
+            while data := file.read(BLOCK_BYTES):
+                whole = len(data) - len(data) % decoder.word.itemsize
+                x, y, t, p = decoder.decode(np.frombuffer(data[:whole], dtype=decoder.word))
+                yield x, y, t + t0_us, p
+
+
+def hold(values: NDArray[Any], given: NDArray[np.bool_], before: int) -> NDArray[np.int64]:
+    """Each place's last given value, at it or earlier; ``before`` where there is none yet."""
+    places = np.flatnonzero(given)
+    lengths = np.diff(places, prepend=0, append=len(values))
+    return np.repeat(np.concatenate([[before], values[places].astype(np.int64)]), lengths)
+
+
+def unwrap(highs: NDArray[np.int64], previous: int, bits: int) -> NDArray[np.int64]:
+    """Counters of ``bits`` bits continued past their wrap; ``previous`` came before the first.
+
+    A fall of more than half the range is a wrap; a smaller one is a step back, and stays one.
+    """
+    span = 1 << bits
+    steps = np.diff(highs, prepend=previous % span if previous >= 0 else highs[:1])
+    wraps = np.cumsum(steps < -(span // 2))
+    return highs + (wraps + max(previous, 0) // span) * span
+
+
+class Evt2Decoder:
+    """32-bit words: type 4, time 6, x 11, y 11; or type 4, time high 28."""
+
+    word = np.dtype("<u4")
+
+    def __init__(self) -> None:
+        self._high = -1  # none yet: events before the first have no time
+
+    def decode(self, words: NDArray[np.uint32]) -> Columns:
+        """The events among the next ``words`` of the stream."""
+        kind = words >> 28
+        is_high = kind == 0x8
+        highs = words.astype(np.int64) & 0x0FFF_FFFF
+        if np.any(is_high):
+            highs[is_high] = unwrap(highs[is_high], self._high, 28)
+        held = hold(highs, is_high, self._high)
+        if len(held):
+            self._high = int(held[-1])
+        is_event = (kind <= 1) & (held >= 0)
+        chosen = words[is_event]
+        t = (held[is_event] << 6) | ((chosen >> 22) & 0x3F)
+        return (chosen >> 11) & 0x7FF, chosen & 0x7FF, t, chosen >> 28
+
+
+class Evt3Decoder:
+    """16-bit words that set y, time or base x, and words of one or up to twelve events."""
+
+    word = np.dtype("<u2")
+
+    def __init__(self) -> None:
+        self._high = -1  # none yet: events before the first have no time
+        self._low = 0
+        self._y = -1
+        self._base = 0  # x of the next vector word, and its polarity in bit 11
+        self._polarity = 0
+
+    def decode(self, words: NDArray[np.uint16]) -> Columns:
+        """The events among the next ``words`` of the stream."""
+        kind = words >> 12
+        value = (words & 0x0FFF).astype(np.int64)
+        t = self._times(kind, value)
+        y = hold(value & 0x7FF, kind == 0x0, self._y)
+        base, polarity = self._bases(kind, value)
+        if len(words):
+            self._y = int(y[-1])
+        # Every word of events as its first x and a mask of which x follow.
+        is_single, is_12, is_8 = kind == 0x2, kind == 0x4, kind == 0x5
+        words_of_events = np.flatnonzero((is_single | is_12 | is_8) & (t >= 0) & (y >= 0))
+        single, chosen = is_single[words_of_events], value[words_of_events]
+        t, y = t[words_of_events], y[words_of_events]
+        first_x = np.where(single, chosen & 0x7FF, base[words_of_events])
+        on = np.where(single, chosen >> 11, polarity[words_of_events])
+        if np.all(single):
+            return first_x, y, t, on
+        mask = np.where(single, 1, np.where(is_8[words_of_events], chosen & 0xFF, chosen))
+        packed = mask.astype("<u2").view(np.uint8).reshape(-1, 2)
+        rows, bits = np.nonzero(np.unpackbits(packed, axis=1, bitorder="little").view(np.bool_))
+        return first_x[rows] + bits, y[rows], t[rows], on[rows]
+
+    def _times(self, kind: NDArray[Any], value: NDArray[np.int64]) -> NDArray[np.int64]:
+        is_high = kind == 0x8
+        highs = value.copy()
+        if np.any(is_high):
+            highs[is_high] = unwrap(value[is_high], self._high, 12)
+        high = hold(highs, is_high, self._high)
+        # A new high part starts at low 0: the low part held until then belongs to the old one.
+        changed = np.diff(high, prepend=self._high) != 0
+        low = hold(np.where(changed, 0, value), (kind == 0x6) | changed, self._low)
+        if len(high):
+            self._high, self._low = int(high[-1]), int(low[-1])
+        return np.where(high >= 0, (high << 12) | low, -1)
+
+    def _bases(
+        self, kind: NDArray[Any], value: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        is_base = kind == 0x3
+        if not np.any((kind >= 0x3) & (kind <= 0x5)):  # no vectors here: nothing to follow
+            return np.full(len(kind), self._base), np.full(len(kind), self._polarity)
+        width = np.where(kind == 0x4, 12, np.where(kind == 0x5, 8, 0))
+        passed = np.cumsum(width) - width
+        # x of a vector word: the last base, and the widths of the vector words since.
+        base = hold((value & 0x7FF) - passed, is_base, self._base) + passed
+        polarity = hold(value >> 11, is_base, self._polarity)
+        if len(value):
+            self._base = int(base[-1] + width[-1])
+            self._polarity = int(polarity[-1])
+        return base, polarity

@@ -1,0 +1,217 @@
+"""A recording of events: the port that every file format is read through.
+
+Owns the promise to callers (windows, limits, one clock). Knows no file format.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from struct import error as StructError  # noqa: N812 (struct names it in lower case)
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.events import Events, SensorSize
+
+Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+DEFAULT_MAX_EVENTS = 200_000_000
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a caller states about a recording it opens.
+
+    ``sensor`` is needed where the file does not say. ``max_events`` bounds every single read
+    (13 bytes an event stay, about three times that while they are checked). ``sort`` puts
+    events that are out of time order in order instead of refusing them.
+    """
+
+    path: Path
+    sensor: SensorSize | None = None
+    max_events: int = DEFAULT_MAX_EVENTS
+    sort: bool = False
+
+    def resolve_sensor(self, stated: SensorSize | None) -> SensorSize:
+        """The sensor's size from the file or the caller, who must not disagree."""
+        if stated and self.sensor and stated != self.sensor:
+            raise MediaError(
+                f"{self.path} says its sensor is {stated}, not {self.sensor}; leave the size out"
+            )
+        sensor = stated or self.sensor
+        if sensor is None:
+            raise MediaError(
+                f"{self.path} does not say how large its sensor is; "
+                "state it, as in --sensor 640x480"
+            )
+        return sensor
+
+    def check_count(self, num_events: int) -> None:
+        """Refuse to read more than the caller allows, before memory is taken."""
+        if num_events > self.max_events:
+            raise MediaError(
+                f"{self.path} would give more than {self.max_events} events at once; "
+                "read a shorter window, or raise max_events"
+            )
+
+
+class Recording(ABC):
+    """An open recording. Times are the file's own, in microseconds.
+
+    Not thread-safe: one reader at a time. Close it, or use it as a context manager.
+    """
+
+    opening: Opening
+    sensor: SensorSize
+    num_events: int | None = None
+    """How many events there are, where the file tells without being read through."""
+
+    @abstractmethod
+    def columns(self) -> Iterator[Columns]:
+        """x, y, t (int64 us), p as they stand in the file, unchecked, in pieces of bounded size."""
+
+    def blocks(self) -> Iterator[Events]:
+        """All events from the start, in pieces of bounded size; may be called again.
+
+        Sorting needs all of them at once: then there is one piece.
+        """
+        with damage_reported(self.opening.path):
+            if self.opening.sort:
+                yield self._sorted()
+                return
+            last_us: int | None = None
+            for x, y, t, p in self.columns():
+                events = Events.checked(x, y, t, p, self.sensor)
+                if not len(events):
+                    continue
+                if last_us is not None and events.t[0] < last_us:
+                    raise MediaError(
+                        f"times go back from {last_us} to {events.t[0]} us; "
+                        "sort the events if that is meant"
+                    )
+                last_us = int(events.t[-1])
+                yield events
+
+    def read(self, start_us: int, stop_us: int) -> Events:
+        """The events with ``start_us <= t < stop_us``."""
+        return self._gather(_window(self.blocks(), start_us, stop_us))
+
+    def read_all(self) -> Events:
+        """Every event, at most ``max_events`` of them."""
+        return self._gather(self.blocks())
+
+    @property
+    def first_us(self) -> int:
+        """The time of the first event."""
+        for block in self.blocks():
+            if len(block):
+                return int(block.t[0])
+        raise MediaError(f"{self.opening.path} has no events; choose another recording")
+
+    @property
+    def last_us(self) -> int:
+        """The time of the last event; reads the file through where it has no index."""
+        last = None
+        for block in self.blocks():
+            if len(block):
+                last = int(block.t[-1])
+        if last is None:
+            raise MediaError(f"{self.opening.path} has no events; choose another recording")
+        return last
+
+    def close(self) -> None:  # noqa: B027 (most formats hold nothing open)
+        """Give back what the operating system lent. Idempotent."""
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _sorted(self) -> Events:
+        pieces: list[Columns] = []
+        num_events = 0
+        for piece in self.columns():
+            num_events += len(piece[2])
+            self.opening.check_count(num_events)
+            pieces.append(piece)
+        if not pieces:
+            return Events.empty(self.sensor)
+        x, y, t, p = (np.concatenate(column) for column in zip(*pieces, strict=True))
+        return Events.checked(x, y, t, p, self.sensor, sort=True)
+
+    def _gather(self, blocks: Iterable[Events]) -> Events:
+        pieces = [Events.empty(self.sensor)]
+        num_events = 0
+        for block in blocks:
+            num_events += len(block)
+            self.opening.check_count(num_events)
+            pieces.append(block)
+        return Events.concatenate(pieces)
+
+
+class LoadedRecording(Recording):
+    """A recording whose format has to be read whole: already in memory."""
+
+    def __init__(self, opening: Opening, events: Events) -> None:
+        self.opening, self.sensor, self.num_events = opening, events.sensor, len(events)
+        self._events = events
+
+    def columns(self) -> Iterator[Columns]:
+        """All of it at once."""
+        yield self._events.x, self._events.y, self._events.t, self._events.p
+
+    def blocks(self) -> Iterator[Events]:
+        """All of it at once, checked when it was loaded."""
+        yield self._events
+
+
+def _window(blocks: Iterator[Events], start_us: int, stop_us: int) -> Iterator[Events]:
+    for block in blocks:
+        inside = block.between(start_us, stop_us)
+        if len(inside):
+            yield inside
+        if len(block) and block.t[-1] >= stop_us:
+            return
+
+
+@contextmanager
+def damage_reported(path: Path) -> Iterator[None]:
+    """What a decoder raises over bytes that are not what they claim, as a `MediaError`."""
+    try:
+        yield
+    except MediaError as error:
+        if str(path) in str(error):
+            raise
+        raise MediaError(f"{path}: {error}") from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        NotImplementedError,
+        OSError,
+        RuntimeError,
+        StructError,
+        SyntaxError,
+        TypeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise MediaError(
+            f"{path} is damaged or not what its name says ({reason}); copy it again"
+        ) from error
+    except MemoryError as error:
+        raise MediaError(
+            f"{path} asks for more memory than there is; it may be damaged: copy it again"
+        ) from error

@@ -1,0 +1,71 @@
+"""Events as arrays that a vision model takes: a picture, or a voxel grid."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.events import Events
+
+# Events painted at a time: the temporaries of this many stay in a core's cache.
+BLOCK = 1 << 16
+MAX_VOXELS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of a picture of events, RGB."""
+
+    background: tuple[int, int, int]
+    darker: tuple[int, int, int]
+    brighter: tuple[int, int, int]
+
+
+EVENTGPT_PALETTE = Palette(background=(255, 255, 255), darker=(0, 0, 255), brighter=(255, 0, 0))
+"""What EventGPT was trained on: white paper, blue where it darkened, red where it brightened."""
+
+
+def render(events: Events, palette: Palette = EVENTGPT_PALETTE) -> NDArray[np.uint8]:
+    """A picture [height, width, 3] of the sensor's size; at each pixel the last event shows."""
+    width, height = events.sensor.width, events.sensor.height
+    last = np.zeros(height * width, dtype=np.uint8)
+    for start in range(0, len(events), BLOCK):
+        block = slice(start, start + BLOCK)
+        pixels = events.y[block].astype(np.intp)
+        pixels *= width
+        pixels += events.x[block]
+        # Where an index repeats, numpy's assignment keeps the last value: the newest event.
+        last[pixels] = events.p[block].view(np.uint8) + np.uint8(1)
+    colours = np.array([palette.background, palette.darker, palette.brighter], dtype=np.uint8)
+    picture: NDArray[np.uint8] = colours[last].reshape(height, width, 3)
+    return picture
+
+
+def voxel_grid(events: Events, num_bins: int) -> NDArray[np.float32]:
+    """float32 [num_bins, height, width]: signed polarity, shared between the two nearest bins.
+
+    The first event falls on the first bin and the last on the last; an event between two bins
+    gives each the share of its nearness. The sum over the grid is brighter minus darker.
+    """
+    width, height = events.sensor.width, events.sensor.height
+    num_voxels = num_bins * height * width
+    if num_bins < 1 or num_voxels > MAX_VOXELS:
+        raise MediaError(
+            f"{num_bins} bins of {events.sensor} cannot be built; "
+            f"ask for 1 to {MAX_VOXELS // (height * width)} bins"
+        )
+    grid = np.zeros(num_voxels, dtype=np.float64)
+    scale = (num_bins - 1) / max(events.duration_us, 1)
+    for start in range(0, len(events), BLOCK):
+        block = slice(start, start + BLOCK)
+        position = (events.t[block] - events.t[0]) * scale
+        early = np.minimum(position.astype(np.intp), max(num_bins - 2, 0))
+        late_share = position - early
+        sign = np.where(events.p[block], 1.0, -1.0)
+        pixels = events.y[block].astype(np.intp) * width + events.x[block]
+        voxels = early * (height * width) + pixels
+        np.add.at(grid, voxels, sign * (1.0 - late_share))
+        if num_bins > 1:
+            np.add.at(grid, voxels + height * width, sign * late_share)
+    return grid.astype(np.float32).reshape(num_bins, height, width)
