@@ -11,19 +11,37 @@ if TYPE_CHECKING:
     from headstart.engine.answer import Answer
     from headstart.engine.headstart import Headstart
     from headstart.errors import HeadstartError
+    from headstart.media.clip import Clip, ClipFiles
+    from headstart.media.events import Events, SensorSize
     from headstart.media.video import Video
 
 _HOMES = {
     "Answer": "headstart.engine.answer",
+    "Clip": "headstart.media.clip",
+    "ClipFiles": "headstart.media.clip",
+    "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
+    "SensorSize": "headstart.media.events",
     "Span": "headstart.drafting.timeline",
     "Stage": "headstart.drafting.timeline",
     "Timeline": "headstart.drafting.timeline",
     "Video": "headstart.media.video",
 }
 
-__all__ = ["Answer", "Headstart", "HeadstartError", "Span", "Stage", "Timeline", "Video"]
+__all__ = [
+    "Answer",
+    "Clip",
+    "ClipFiles",
+    "Events",
+    "Headstart",
+    "HeadstartError",
+    "SensorSize",
+    "Span",
+    "Stage",
+    "Timeline",
+    "Video",
+]
 
 
 def __getattr__(name: str) -> Any:

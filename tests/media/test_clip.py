@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headstart.errors import MediaError
-from headstart.media.clip import Clip, ClipBuilder
+from headstart.media.clip import Clip, ClipBuilder, ClipFiles
 from headstart.media.events import SensorSize
 from headstart.media.video import Video
 from headstart.media.writers.writing import write_recording
@@ -23,7 +23,7 @@ def files(tmp_path):
 
 def test_both_streams_of_a_window_lie_in_it(files):
     video, recording, events = files
-    clip = Clip.read(video, recording, start_us=500_000, stop_us=800_000)
+    clip = ClipFiles(video, recording, start_us=500_000, stop_us=800_000).read()
     assert clip.video.times_us.tolist() == [500_000, 600_000, 700_000]
     assert clip.events.digest() == events.between(500_000, 800_000).digest()
 
@@ -31,17 +31,17 @@ def test_both_streams_of_a_window_lie_in_it(files):
 def test_events_of_another_clock_are_brought_onto_the_videos(files, tmp_path):
     video, recording, events = files
     write_recording(tmp_path / "later.h5", [events.shifted(51_000_000_000)], SENSOR)
-    same = Clip.read(video, recording, 500_000, 800_000)
-    moved = Clip.read(
+    same = ClipFiles(video, recording, 500_000, 800_000).read()
+    moved = ClipFiles(
         video, tmp_path / "later.h5", 500_000, 800_000, events_offset_us=-51_000_000_000
-    )
+    ).read()
     assert moved.digest() == same.digest()
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_digest_is_the_same_however_the_clip_arrived(files, seed):
     video, recording, _ = files
-    whole = Clip.read(video, recording, start_us=300_000, stop_us=900_000)
+    whole = ClipFiles(video, recording, start_us=300_000, stop_us=900_000).read()
     rng = np.random.default_rng(seed)
     cuts = np.sort(rng.integers(0, len(whole.events), 7))
     # A cut between events of one time would leave the order of the two pieces open.
@@ -61,7 +61,7 @@ def test_the_digest_is_the_same_however_the_clip_arrived(files, seed):
 
 def test_the_digest_tells_clips_apart(files):
     video, recording, _ = files
-    one = Clip.read(video, recording, start_us=300_000, stop_us=900_000)
+    one = ClipFiles(video, recording, start_us=300_000, stop_us=900_000).read()
     assert Clip(one.video, one.events[:-1]).digest() != one.digest()
     assert Clip(one.video.sample(2), one.events).digest() != one.digest()
 
@@ -78,3 +78,22 @@ def test_pieces_that_do_not_belong_are_refused():
     with pytest.raises(MediaError, match="in a clip of"):
         builder.add_events(random_events(5, sensor=SensorSize(1280, 720)))
     assert len(builder.build().events) == 0
+
+
+def test_a_clip_may_have_one_stream_and_not_none(files):
+    video, recording, events = files
+    assert ClipFiles(events=recording).read().events.digest() == events.digest()
+    assert ClipFiles(video=video).read(num_frames=4).events is None
+    only = ClipFiles(events=recording, start_us=100_000).read()
+    assert only.events.digest() == events.between(100_000, 10_000_000).digest()
+    with pytest.raises(MediaError, match="give one"):
+        ClipFiles().read()
+    with pytest.raises(MediaError, match="a clip of nothing"):
+        Clip()
+
+
+def test_the_same_stream_alone_is_another_clip(files):
+    video, recording, _ = files
+    both = ClipFiles(video, recording).read()
+    digests = {both.digest(), Clip(both.video).digest(), Clip(events=both.events).digest()}
+    assert len(digests) == 3

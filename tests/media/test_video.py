@@ -28,10 +28,10 @@ def test_reading_gives_every_frame_at_its_time(thirty_frames):
     assert count_frames(thirty_frames) == 30
 
 
-@pytest.mark.parametrize("num_frames", [1, 2, 7, 8, 29, 30])
+@pytest.mark.parametrize("num_frames", [1, 2, 7, 8, 29, 30, 31])
 def test_uniform_reading_equals_sampling_the_whole(thirty_frames, num_frames):
     whole = Video.read(thirty_frames)
-    chosen = np.linspace(0, 29, num_frames).astype(int)
+    chosen = np.linspace(0, 29, min(num_frames, 30)).astype(int)  # of fewer, all
     read = Video.read(thirty_frames, num_frames=num_frames)
     assert np.array_equal(read.frames, whole.frames[chosen])
     assert np.array_equal(read.times_us, whole.times_us[chosen])
@@ -87,9 +87,7 @@ def test_each_failure_says_what_to_do(tmp_path, thirty_frames):
         Video.read(text)
     with pytest.raises(MediaError, match="video stream"):
         Video.read(sound)
-    with pytest.raises(MediaError, match="ask for 1 to 30"):
-        Video.read(thirty_frames, num_frames=31)
-    with pytest.raises(MediaError, match="ask for 1 to 30"):
+    with pytest.raises(MediaError, match="ask for at least one"):
         Video.read(thirty_frames, num_frames=0)
     with pytest.raises(MediaError, match="choose start and stop inside"):
         Video.read(thirty_frames, start_us=10_000_000)

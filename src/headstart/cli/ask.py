@@ -1,4 +1,4 @@
-"""`headstart ask`: one question about one video, streamed, then where the time went."""
+"""`headstart ask`: one question about one clip, streamed, then where the time went."""
 
 import json
 import os
@@ -11,13 +11,28 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from headstart.cli.errors import report_errors
 from headstart.cli.timeline import stage_table
+from headstart.media.clip import ClipFiles
+from headstart.media.events import SensorSize
 
 
 @report_errors
 def ask(
-    target: Annotated[str, typer.Option(help="A Video-LLaVA: a directory, or a name on the hub.")],
-    video: Annotated[Path, typer.Option(help="Any file FFmpeg reads.")],
-    question: Annotated[str, typer.Option(help="What to ask about it.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "--model",
+            help="A Video-LLaVA or an EventGPT: a directory, or a name on the hub.",
+        ),
+    ],
+    question: Annotated[str, typer.Option(help="What to ask about the clip.")],
+    video: Annotated[Path | None, typer.Option(help="Any file FFmpeg reads.")] = None,
+    events: Annotated[Path | None, typer.Option(help="A recording of an event camera.")] = None,
+    start_ms: Annotated[float | None, typer.Option(help="Where the clip starts.")] = None,
+    stop_ms: Annotated[float | None, typer.Option(help="Where it ends.")] = None,
+    sensor: Annotated[
+        str | None, typer.Option(help="Size of the event sensor where its file says none: 640x480.")
+    ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
     vllm: Annotated[
         list[str] | None,
@@ -25,7 +40,14 @@ def ask(
     ] = None,
     verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
 ) -> None:
-    """Answer one question about a video."""
+    """Answer one question about a clip: a video, a recording of events, or both."""
+    files = ClipFiles(
+        video=video,
+        events=events,
+        start_us=None if start_ms is None else round(start_ms * 1000),
+        stop_us=None if stop_ms is None else round(stop_ms * 1000),
+        sensor=None if sensor is None else SensorSize.parse(sensor),
+    )
     # Before vLLM is imported: its loggers read the level once.
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO" if verbose else "ERROR")
     out, progress_out = Console(), Console(stderr=True)
@@ -47,7 +69,7 @@ def ask(
 
     with headstart:
         answer = headstart.ask(
-            video,
+            files,
             question,
             max_tokens=max_tokens,
             on_text=lambda text: out.print(text, end="", markup=False, highlight=False),

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from headstart.cli.errors import report_errors
+from headstart.media.events import SensorSize
 
 app = typer.Typer(help="Small models and scenes to try headstart with.", no_args_is_help=True)
 
@@ -21,27 +22,35 @@ def _lab() -> None:
 def tiny(
     directory: Annotated[Path, typer.Argument(help="Where to write; made if absent.")],
     real_geometry: Annotated[
-        bool, typer.Option(help="Frames as large as the published model's: 2056 video tokens.")
+        bool, typer.Option(help="Pictures as large as the published models': 2056 and 582 tokens.")
     ] = False,
 ) -> None:
-    """Write an untrained Video-LLaVA and a short street video to ask it about.
+    """Write untrained models and a short street scene, as video and as events, to ask about.
 
-    The model is laid out like the published one and answers noise: it shows that everything
-    works, not what a trained model says.
+    The models are laid out like the published ones and answer noise: they show that everything
+    works, not what trained ones say.
     """
     from headstart.lab.street import street_video
-    from headstart.lab.tiny import TinyVideoLlava
+    from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
+    from headstart.media.simulation import simulate
+    from headstart.media.writers.writing import write_recording
 
-    size = TinyVideoLlava.real_geometry() if real_geometry else TinyVideoLlava()
-    target, video = directory / "target", directory / "street.mp4"
-    size.save(target)
-    street_video().write(video)
+    target = TinyVideoLlava.real_geometry() if real_geometry else TinyVideoLlava()
+    drafter = TinyEventGpt.real_geometry() if real_geometry else TinyEventGpt()
+    target.save(directory / "target")
+    drafter.save(directory / "drafter")
+    street = street_video()
+    street.write(directory / "street.mp4")
+    seen = zip(street.times_us.tolist(), street.frames, strict=True)
+    sensor = SensorSize(street.frames.shape[2], street.frames.shape[1])
+    write_recording(directory / "street.npz", simulate(seen), sensor)
+
     console = Console()
-    console.print(f"wrote {target} (random weights) and {video}")
-    console.print(
-        f"\nheadstart ask --target {target} --video {video} --question 'What is happening?'",
-        style="cyan",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    console.print(f"wrote target and drafter (random weights) and a street scene to {directory}\n")
+    for line in (
+        f"headstart ask --target {directory}/target --video {directory}/street.mp4"
+        " --question 'What is happening?'",
+        f"headstart ask --model {directory}/drafter --events {directory}/street.npz"
+        " --start-ms 500 --stop-ms 550 --question 'What is happening?'",
+    ):
+        console.print(line, style="cyan", markup=False, highlight=False, soft_wrap=True)

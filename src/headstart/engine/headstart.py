@@ -1,4 +1,4 @@
-"""`Headstart`: ask a target about a video.
+"""`Headstart`: ask a target about a clip.
 
 with Headstart("path/or/name/of/a/video-llava") as headstart:
     answer = headstart.ask("street.mp4", "What is happening?")
@@ -15,7 +15,9 @@ from typing import Any, Self
 from headstart.drafting.timeline import Span, Stage
 from headstart.engine.answer import Answer
 from headstart.engine.target import Target
-from headstart.media.video import Video, count_frames
+from headstart.media.clip import Clip, ClipFiles
+from headstart.media.events import Events
+from headstart.media.video import Video
 
 
 class Headstart:
@@ -34,32 +36,39 @@ class Headstart:
 
     def ask(
         self,
-        video: Video | str | Path,
+        clip: Clip | ClipFiles | Video | Events | str | Path,
         question: str,
         *,
         max_tokens: int = 256,
         on_text: Callable[[str], None] | None = None,
     ) -> Answer:
-        """The target's greedy answer; ``on_text`` sees each piece of it as it is decoded."""
-        loading = None
-        if not isinstance(video, Video):
+        """The target's greedy answer; ``on_text`` sees each piece of it as it is decoded.
+
+        A path is what the target makes of a single file: a video, or a recording of events.
+        """
+        view, loading = self._target.view, None
+        if isinstance(clip, str | Path):
+            clip = view.files(Path(clip))
+        if isinstance(clip, ClipFiles):
             start_s = time.monotonic()
-            # A shorter video is shown whole: the model takes fewer frames too.
-            num_frames = min(self._target.view.num_frames, count_frames(video))
-            video = Video.read(video, num_frames=num_frames)
+            clip = clip.read(view.num_frames)
             loading = Span(Stage.LOAD, start_s, time.monotonic())
-        asking = self._ask(video, question, max_tokens, loading, on_text)
+        elif isinstance(clip, Video):
+            clip = Clip(video=clip)
+        elif isinstance(clip, Events):
+            clip = Clip(events=clip)
+        asking = self._ask(clip, question, max_tokens, loading, on_text)
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
 
     async def _ask(
         self,
-        video: Video,
+        clip: Clip,
         question: str,
         max_tokens: int,
         loading: Span | None,
         on_text: Callable[[str], None] | None,
     ) -> Answer:
-        pieces = self._target.ask(video, question, max_tokens=max_tokens, loading=loading)
+        pieces = self._target.ask(clip, question, max_tokens=max_tokens, loading=loading)
         async for piece in pieces:
             if isinstance(piece, Answer):
                 return piece

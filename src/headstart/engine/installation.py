@@ -165,12 +165,13 @@ def _plugin() -> Finding:
 
 
 def _events() -> Finding:
-    missing = [name for name in ("h5py", "hdf5plugin", "faery") if not installed_version(name)]
+    readers = ("h5py", "hdf5plugin", "faery", "lz4", "zstandard")
+    missing = [name for name in readers if not installed_version(name)]
     if missing:
         return Finding(
             "event files",
             Health.OPTIONAL,
-            f"{', '.join(missing)} not installed: HDF5, RAW, DAT and AEDAT4 cannot be read.",
+            f"{', '.join(missing)} not installed: some recordings cannot be read or written.",
             _INSTALL_EVENTS,
         )
-    return Finding("event files", Health.OK, "every format can be read")
+    return Finding("event files", Health.OK, "every format can be read and written")

@@ -14,7 +14,8 @@ from headstart.drafting.timeline import Span, Stage, Timeline
 from headstart.engine.answer import Answer
 from headstart.engine.installation import require_engine
 from headstart.errors import EngineStartError
-from headstart.media.video import Video
+from headstart.media.clip import Clip
+from headstart.models.registration import register_configs
 from headstart.models.view import View, view_of
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
@@ -31,6 +32,7 @@ class Target:
         from vllm.platforms import current_platform
         from vllm.v1.engine.async_llm import AsyncLLM
 
+        register_configs()
         try:
             config = AutoConfig.from_pretrained(model)
         except (OSError, ValueError) as error:
@@ -56,7 +58,7 @@ class Target:
         self._vision_s: dict[str, float] = {}
 
     async def ask(
-        self, video: Video, question: str, *, max_tokens: int, loading: Span | None = None
+        self, clip: Clip, question: str, *, max_tokens: int, loading: Span | None = None
     ) -> AsyncIterator[str | Answer]:
         """Stream the answer's text, then the `Answer`. Leaving the iterator cancels the work."""
         from vllm import SamplingParams
@@ -66,9 +68,7 @@ class Target:
         preprocess_start_s = time.monotonic()
         prompt = {
             "prompt": self.view.prompt(question),
-            "multi_modal_data": {
-                "video": video.sample(min(self.view.num_frames, len(video))).frames
-            },
+            "multi_modal_data": {"video": self.view.pictures(clip)},
         }
         (engine_input,) = await self._engine.renderer.render_cmpl_async(
             [parse_model_prompt(self._engine.model_config, prompt)]

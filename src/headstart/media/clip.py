@@ -14,44 +14,70 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.digests import digest_arrays
-from headstart.media.events import Events, SensorSize
+from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart.media.readers.opening import open_recording
 from headstart.media.video import Video
 
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """Frames and events whose times are on one clock."""
+    """Frames and events whose times are on one clock; one of the two may be absent."""
 
-    video: Video
-    events: Events
+    video: Video | None = None
+    events: Events | None = None
 
-    @classmethod
-    def read(
-        cls,
-        video: str | Path,
-        events: str | Path,
-        start_us: int = 0,
-        stop_us: int | None = None,
-        num_frames: int | None = None,
-        sensor: SensorSize | None = None,
-        events_offset_us: int = 0,
-    ) -> Clip:
-        """The part ``start_us <= time < stop_us`` of two files.
-
-        ``events_offset_us`` is added to the events' times to bring them onto the video's clock.
-        Without ``stop_us``, events are read for as long as there are frames.
-        """
-        frames = Video.read(video, num_frames, start_us, stop_us)
-        stop = int(frames.times_us[-1]) + 1 if stop_us is None else stop_us
-        with open_recording(events, sensor=sensor) as recording:
-            window = recording.read(start_us - events_offset_us, stop - events_offset_us)
-        return cls(frames, window.shifted(events_offset_us))
+    def __post_init__(self) -> None:
+        if self.video is None and self.events is None:
+            raise MediaError("a clip of nothing; give it a video, events, or both")
 
     def digest(self) -> str:
         """The content's name: equal for equal frames and events at equal times."""
-        names = np.frombuffer((self.video.digest() + self.events.digest()).encode(), np.uint8)
-        return digest_arrays("clip", names)
+        streams = (
+            "" if stream is None else stream.digest() for stream in (self.video, self.events)
+        )
+        return digest_arrays("clip", np.frombuffer("|".join(streams).encode(), np.uint8))
+
+
+@dataclass(frozen=True)
+class ClipFiles:
+    """Where a clip is to be read from: a video, a recording of events, or both.
+
+    The part is ``start_us <= time < stop_us``, on the video's clock where there is a video and
+    on the recording's own where there is none. ``events_offset_us`` is added to the events'
+    times to bring them onto the video's clock.
+    """
+
+    video: str | Path | None = None
+    events: str | Path | None = None
+    start_us: int | None = None
+    stop_us: int | None = None
+    sensor: SensorSize | None = None
+    events_offset_us: int = 0
+
+    def read(self, num_frames: int | None = None) -> Clip:
+        """Read it; of the video at most ``num_frames``, spread uniformly.
+
+        Without ``stop_us``, events are read for as long as there are frames.
+        """
+        if self.video is None:
+            return Clip(events=self._read_events(self.start_us, self.stop_us))
+        video = Video.read(self.video, num_frames, self.start_us, self.stop_us)
+        if self.events is None:
+            return Clip(video)
+        stop_us = int(video.times_us[-1]) + 1 if self.stop_us is None else self.stop_us
+        return Clip(video, self._read_events(self.start_us or 0, stop_us))
+
+    def _read_events(self, start_us: int | None, stop_us: int | None) -> Events:
+        if self.events is None:
+            raise MediaError("neither a video nor a recording of events was named; give one")
+        with open_recording(self.events, sensor=self.sensor) as recording:
+            if start_us is None and stop_us is None:
+                events = recording.read_all()
+            else:
+                start = recording.first_us if start_us is None else start_us - self.events_offset_us
+                stop = MAX_TIME_US if stop_us is None else stop_us - self.events_offset_us
+                events = recording.read(start, stop)
+        return events.shifted(self.events_offset_us)
 
 
 class ClipBuilder:

@@ -1,4 +1,4 @@
-"""Cutting events into consecutive slices, by number or by time."""
+"""Cutting events: into consecutive slices, by number or by time, or to the most recent."""
 
 from itertools import pairwise
 
@@ -35,6 +35,14 @@ def slice_by_time(
     edges = [start + (stop - start) * index // num_slices for index in range(num_slices + 1)]
     positions = np.searchsorted(events.t, edges)
     return tuple(events[int(a) : int(b)] for a, b in pairwise(positions))
+
+
+def latest(events: Events, duration_us: int) -> Events:
+    """The last ``duration_us`` of them, up to and including the last event."""
+    if not len(events):
+        return events
+    stop_us = int(events.t[-1]) + 1
+    return events.between(stop_us - duration_us, stop_us)
 
 
 def _check(num_slices: int) -> None:

@@ -58,6 +58,7 @@ class Video:
     ) -> Video:
         """Decode ``path``, or ``num_frames`` spread uniformly over it, or over a window of it.
 
+        Where there are fewer than ``num_frames``, all are taken.
         The window is ``start_us <= time < stop_us``. Only the frames asked for are kept in
         memory, and no more than ``max_bytes`` of them.
         """
@@ -73,7 +74,7 @@ class Video:
                 f"{path} has no frame in that window; it lasts {int(listed_us[-1])} us: "
                 "choose start and stop inside it"
             )
-        wanted = candidates[_spread(len(candidates), num_frames, str(path))]
+        wanted = candidates[_spread(len(candidates), num_frames)]
         frames = _collect(path, wanted, max_bytes)
         return cls(frames, listed_us[wanted])
 
@@ -89,8 +90,8 @@ class Video:
         return len(self.frames)
 
     def sample(self, num_frames: int) -> Video:
-        """``num_frames`` of them, spread uniformly, the first and the last among them."""
-        chosen = _spread(len(self), num_frames, "the video")
+        """``num_frames`` of them spread uniformly, first and last included; all if fewer."""
+        chosen = _spread(len(self), num_frames)
         return Video(self.frames[chosen], self.times_us[chosen])
 
     def digest(self) -> str:
@@ -138,14 +139,11 @@ def count_frames(path: str | Path) -> int:
     return len(_list_times(path))
 
 
-def _spread(num_available: int, num_frames: int | None, what: str) -> NDArray[np.int64]:
-    if num_frames is None:
+def _spread(num_available: int, num_frames: int | None) -> NDArray[np.int64]:
+    if num_frames is not None and num_frames < 1:
+        raise MediaError(f"{num_frames} frames were asked for; ask for at least one")
+    if num_frames is None or num_frames >= num_available:
         return np.arange(num_available, dtype=np.int64)
-    if not 1 <= num_frames <= num_available:
-        raise MediaError(
-            f"{what} has {num_available} frames and {num_frames} were asked for; "
-            f"ask for 1 to {num_available}, or choose a longer window"
-        )
     return np.linspace(0, num_available - 1, num_frames).astype(np.int64)
 
 

@@ -1,13 +1,19 @@
 """A model's view of a clip, whatever the model.
 
-Which frames it takes and what stands around them in the prompt are the model's own. Callers
-see this port and never ask which model it is.
+What it looks at, how that is cut and drawn, and what stands around it in the prompt are the
+model's own. Callers see this port and never ask which model it is.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from headstart.errors import ModelConfigError
+from headstart.media.clip import Clip, ClipFiles
+from headstart.models.eventgpt.view import EventGptView
 from headstart.models.video_llava.view import VideoLlavaView
 
 
@@ -15,8 +21,21 @@ class View(Protocol):
     """Pure and safe to share between threads."""
 
     @property
-    def num_frames(self) -> int:
-        """How many frames of a clip the model is shown."""
+    def num_frames(self) -> int | None:
+        """How many of a video's frames it looks at; none if it looks at no video."""
+
+    @property
+    def num_text_ids(self) -> int:
+        """Ids below this are text; the others hold places and are never said or drafted."""
+
+    def files(self, path: Path) -> ClipFiles:
+        """What a single file is to this model: a video, or a recording of events."""
+
+    def pictures(self, clip: Clip) -> NDArray[np.uint8]:
+        """What the model is shown of a clip, uint8 [n, height, width, 3].
+
+        Raises `MediaError` where the clip lacks what the model looks at.
+        """
 
     def prompt(self, question: str) -> str:
         """The prompt for one question about one clip, its placeholder included."""
@@ -25,7 +44,10 @@ class View(Protocol):
         """Raise `CheckpointError` if the directory's weights are not this model's."""
 
 
-_VIEWS = {"VideoLlavaForConditionalGeneration": VideoLlavaView.from_config}
+_VIEWS: dict[str, Callable[[Any], View]] = {
+    "VideoLlavaForConditionalGeneration": VideoLlavaView.from_config,
+    "EventChatModel": EventGptView.from_config,
+}
 
 
 def view_of(config: Any) -> View:

@@ -4,6 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.clip import Clip, ClipFiles
 from headstart.models.checkpoint import check_checkpoint
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import video_prompt
@@ -16,11 +21,23 @@ class VideoLlavaView:
 
     config: Any
     num_frames: int
+    num_text_ids: int
 
     @classmethod
     def from_config(cls, config: Any) -> "VideoLlavaView":
-        """The view of one checkpoint."""
-        return cls(config, video_geometry(config).num_pictures)
+        """The view of one checkpoint. Its placeholders follow its text's ids."""
+        num_text_ids = min(config.image_token_index, config.video_token_index)
+        return cls(config, video_geometry(config).num_pictures, num_text_ids)
+
+    def files(self, path: Path) -> ClipFiles:
+        """A file alone is a video."""
+        return ClipFiles(video=path)
+
+    def pictures(self, clip: Clip) -> NDArray[np.uint8]:
+        """The frames the model is shown, uniform over the clip."""
+        if clip.video is None:
+            raise MediaError("Video-LLaVA looks at frames and the clip has none; give a video")
+        return clip.video.sample(self.num_frames).frames
 
     def prompt(self, question: str) -> str:
         """The text around the video."""

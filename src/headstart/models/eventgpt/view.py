@@ -1,0 +1,68 @@
+"""EventGPT's view of a clip: which events, drawn how, which words, which weights."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.clip import Clip, ClipFiles
+from headstart.media.rendering import render
+from headstart.media.slicing import slice_by_count
+from headstart.models.checkpoint import check_checkpoint
+from headstart.models.eventgpt.geometry import event_geometry
+from headstart.models.eventgpt.prompt import event_prompt
+from headstart.models.eventgpt.weights import canonical_name, expected_shapes
+
+
+@dataclass(frozen=True)
+class EventGptView:
+    """How a window of events and a question become this model's prompt."""
+
+    config: Any
+    num_slices: int
+    max_window_us: int
+    num_text_ids: int
+    # It looks at no frame.
+    num_frames: None = None
+
+    @classmethod
+    def from_config(cls, config: Any) -> "EventGptView":
+        """The view of one checkpoint."""
+        num_slices = event_geometry(config).num_pictures
+        return cls(config, num_slices, config.max_window_us, config.num_text_tokens)
+
+    def files(self, path: Path) -> ClipFiles:
+        """A file alone is a recording of events."""
+        return ClipFiles(events=path)
+
+    def pictures(self, clip: Clip) -> NDArray[np.uint8]:
+        """Slices of equal event count, each drawn on the whole sensor.
+
+        A window as long as the model was never trained on is refused, not cut: which part
+        matters is the caller's to say.
+        """
+        if clip.events is None:
+            raise MediaError("EventGPT looks at events and the clip has none; give a recording")
+        if clip.events.duration_us >= self.max_window_us:
+            raise MediaError(
+                f"the events last {clip.events.duration_us / 1e3:.1f} ms and EventGPT reads windows"
+                f" under {self.max_window_us / 1e3:.0f} ms; choose a part with --start-ms and"
+                " --stop-ms, or in Python with events.between or headstart.media.slicing.latest"
+            )
+        if len(clip.events) < self.num_slices:
+            raise MediaError(
+                f"{len(clip.events)} events cannot be cut into {self.num_slices} slices;"
+                " choose a longer window"
+            )
+        return np.stack([render(part) for part in slice_by_count(clip.events, self.num_slices)])
+
+    def prompt(self, question: str) -> str:
+        """The text around the events."""
+        return event_prompt(question)
+
+    def check_checkpoint(self, directory: Path) -> None:
+        """Raise if a local checkpoint is not a complete EventGPT."""
+        check_checkpoint(directory, expected_shapes(self.config), canonical_name)
