@@ -87,7 +87,7 @@ def test_doctor_exits_with_the_command_that_mends(base_install):
 
 
 def test_an_error_is_a_message_without_a_traceback(base_install):
-    arguments = ("ask", "--target", "m", "--video", "v", "--question", "q")
+    arguments = ("ask", "--target", "m", "--video", __file__, "--question", "q")
     done = run(base_install, "from headstart.cli import main; main()", *arguments)
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr

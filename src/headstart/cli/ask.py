@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +27,10 @@ def ask(
         ),
     ],
     question: Annotated[str, typer.Option(help="What to ask about the clip.")],
-    video: Annotated[Path | None, typer.Option(help="Any file FFmpeg reads.")] = None,
-    events: Annotated[Path | None, typer.Option(help="A recording of an event camera.")] = None,
+    video: Annotated[Path | None, typer.Option(exists=True, help="Any file FFmpeg reads.")] = None,
+    events: Annotated[
+        Path | None, typer.Option(exists=True, help="A recording of an event camera.")
+    ] = None,
     start_ms: Annotated[float | None, typer.Option(help="Where the clip starts.")] = None,
     stop_ms: Annotated[float | None, typer.Option(help="Where it ends.")] = None,
     sensor: Annotated[
@@ -48,8 +51,8 @@ def ask(
         stop_us=None if stop_ms is None else round(stop_ms * 1000),
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
-    # Before vLLM is imported: its loggers read the level once.
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "INFO" if verbose else "ERROR")
+    if not verbose:
+        _quieten()
     out, progress_out = Console(), Console(stderr=True)
     arguments = {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])}
 
@@ -80,6 +83,14 @@ def ask(
         f"[dim]{answer.num_prompt_tokens} prompt tokens, {answer.num_cached_tokens} of them cached;"
         f" {len(answer.token_ids)} tokens answered, ended by {answer.finish_reason}[/]"
     )
+
+
+def _quieten() -> None:
+    """Leave the terminal to the answer. In the environment, so that engine processes hear it."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    warnings.simplefilter("ignore")
 
 
 def engine_arguments(pairs: list[str]) -> dict[str, Any]:
