@@ -1,6 +1,6 @@
 """How long a 50 ms window takes out of a long recording, and in how much memory.
 
-python benchmarks/window_read.py --num-events 200000000 --file /tmp/long.h5
+python benchmarks/window_read.py --num-events 200000000 --file long.h5
 
 Makes the recording (DSEC's layout, Blosc) where it is absent. Prints a line of JSON last. Memory
 is the peak of this process and of the helper that calls libhdf5, from opening on.

@@ -21,7 +21,8 @@ from headstart.errors import MediaError
 from headstart.media.readers.hdf5_client import CLIENT
 from headstart.media.readers.opening import open_recording
 from headstart.media.video import Video
-from tests.media.hostile import SENSOR, crafted_files, mutated, valid_files
+from tests.media.hostile import crafted_files, mutated, valid_files
+from tests.media.hostile_containers import SENSOR
 
 MAX_EVENTS = 5_000_000
 MAX_SECONDS = 2.0

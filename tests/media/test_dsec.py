@@ -1,5 +1,7 @@
 """DSEC's layout as others write it, and as nobody should."""
 
+import multiprocessing
+
 import numpy as np
 import pytest
 
@@ -178,3 +180,22 @@ def test_a_file_written_anew_is_read_anew(tmp_path, events):
     assert open_recording(path, sensor=SENSOR).num_events == len(events)
     write_layout(path, events[:1000])
     assert open_recording(path, sensor=SENSOR).read_all().digest() == events[:1000].digest()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+def test_a_forked_process_gets_a_helper_of_its_own(tmp_path, events):
+    path = write_layout(tmp_path / "events.h5", events)
+    before = open_recording(path, sensor=SENSOR).read_all().digest()
+    context = multiprocessing.get_context("fork")
+    answers = context.SimpleQueue()
+
+    def read():
+        answers.put(open_recording(path, sensor=SENSOR).read_all().digest())
+
+    children = [context.Process(target=read) for _ in range(3)]
+    for child in children:
+        child.start()
+    assert open_recording(path, sensor=SENSOR).read_all().digest() == before
+    for child in children:
+        child.join()
+    assert [answers.get() for _ in children] == [before] * 3

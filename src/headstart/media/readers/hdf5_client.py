@@ -53,6 +53,12 @@ class Hdf5Client:
         with self._lock:
             self._end()
 
+    def forget(self) -> None:
+        """In a forked process: leave the helper to the parent, whose questions it answers."""
+        if self._process is not None:
+            self._process.returncode = 0  # or Popen would try to wait for another's child
+        self._lock, self._process = threading.Lock(), None
+
     def _array(self, path: Path, question: dict[str, Any]) -> NDArray[Any]:
         head, content = self._ask(path, question)
         return np.frombuffer(content, dtype=np.dtype(head["dtype"])).reshape(head["shape"])
@@ -111,3 +117,5 @@ class Hdf5Client:
 
 CLIENT = Hdf5Client()
 """The one that readers share: a helper serves any number of files."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=CLIENT.forget)
