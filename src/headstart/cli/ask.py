@@ -31,8 +31,8 @@ def ask(
     events: Annotated[
         Path | None, typer.Option(exists=True, help="A recording of an event camera.")
     ] = None,
-    start_ms: Annotated[float | None, typer.Option(help="Where the clip starts.")] = None,
-    stop_ms: Annotated[float | None, typer.Option(help="Where it ends.")] = None,
+    start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
+    stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Annotated[
         str | None, typer.Option(help="Size of the event sensor where its file says none: 640x480.")
     ] = None,
@@ -47,8 +47,8 @@ def ask(
     files = ClipFiles(
         video=video,
         events=events,
-        start_us=None if start_ms is None else round(start_ms * 1000),
-        stop_us=None if stop_ms is None else round(stop_ms * 1000),
+        start_us=start_us,
+        stop_us=stop_us,
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
     if not verbose:

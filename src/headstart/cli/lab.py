@@ -51,6 +51,6 @@ def tiny(
         f"headstart ask --target {directory}/target --video {directory}/street.mp4"
         " --question 'What is happening?'",
         f"headstart ask --model {directory}/drafter --events {directory}/street.npz"
-        " --start-ms 500 --stop-ms 550 --question 'What is happening?'",
+        " --start-us 500000 --stop-us 550000 --question 'What is happening?'",
     ):
         console.print(line, style="cyan", markup=False, highlight=False, soft_wrap=True)
