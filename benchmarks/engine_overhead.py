@@ -82,6 +82,15 @@ def main() -> None:
     report(seconds, options)
 
 
+def ratio_of_medians(bare: list[float], ours: list[float]) -> tuple[float, float, float]:
+    """Above one where ours is faster; with a bootstrap interval over the pairs."""
+    pairs = np.array([bare, ours])
+    chosen = np.random.default_rng(0).integers(0, len(bare), (2000, len(bare)))
+    medians = np.median(pairs[:, chosen], axis=2)
+    low, high = np.quantile(medians[0] / medians[1], [0.025, 0.975])
+    return statistics.median(bare) / statistics.median(ours), float(low), float(high)
+
+
 def report(seconds: dict[str, list[float]], options: argparse.Namespace) -> None:
     """The table for a person, then the line for a program."""
     table = Table("engine", "median ms", "p10", "p90")
@@ -90,7 +99,7 @@ def report(seconds: dict[str, list[float]], options: argparse.Namespace) -> None
         median = statistics.median(values) * 1e3
         table.add_row(name, f"{median:.1f}", f"{deciles[0]:.1f}", f"{deciles[-1]:.1f}")
     Console().print(table)
-    ratio = statistics.median(seconds["vllm.LLM"]) / statistics.median(seconds["Headstart"])
+    ratio, low, high = ratio_of_medians(seconds["vllm.LLM"], seconds["Headstart"])
     print(
         json.dumps(
             {
@@ -101,6 +110,7 @@ def report(seconds: dict[str, list[float]], options: argparse.Namespace) -> None
                 "tokens": options.tokens,
                 "repeats": options.repeats,
                 "ratio_of_medians": round(ratio, 4),
+                "interval_95": [round(low, 4), round(high, 4)],
                 "seconds": {k: [round(v, 5) for v in vs] for k, vs in seconds.items()},
             }
         )

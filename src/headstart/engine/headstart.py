@@ -68,7 +68,13 @@ class Headstart:
         loading: Span | None,
         on_text: Callable[[str], None] | None,
     ) -> Answer:
-        pieces = self._target.ask(clip, question, max_tokens=max_tokens, loading=loading)
+        pieces = self._target.ask(
+            clip,
+            question,
+            max_tokens=max_tokens,
+            streaming=on_text is not None,
+            loading=loading,
+        )
         async for piece in pieces:
             if isinstance(piece, Answer):
                 return piece

@@ -58,9 +58,18 @@ class Target:
         self._vision_s: dict[str, float] = {}
 
     async def ask(
-        self, clip: Clip, question: str, *, max_tokens: int, loading: Span | None = None
+        self,
+        clip: Clip,
+        question: str,
+        *,
+        max_tokens: int,
+        streaming: bool,
+        loading: Span | None = None,
     ) -> AsyncIterator[str | Answer]:
-        """Stream the answer's text, then the `Answer`. Leaving the iterator cancels the work."""
+        """The answer's text, piece by piece or whole, then the `Answer`.
+
+        Leaving the iterator cancels the work.
+        """
         from vllm import SamplingParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
         from vllm.sampling_params import RequestOutputKind
@@ -75,9 +84,9 @@ class Target:
         )
         preprocessing = Span(Stage.PREPROCESS, preprocess_start_s, time.monotonic())
 
-        params = SamplingParams(
-            temperature=0.0, max_tokens=max_tokens, output_kind=RequestOutputKind.DELTA
-        )
+        # Waking up for every token costs a busy machine more than it tells a silent caller.
+        kind = RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY
+        params = SamplingParams(temperature=0.0, max_tokens=max_tokens, output_kind=kind)
         text: list[str] = []
         token_ids: list[int] = []
         request_id = f"headstart-{next(self._counter)}"
