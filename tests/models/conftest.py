@@ -1,6 +1,26 @@
-"""A vLLM model without an engine, memory or weights."""
+"""Engines for parity, and a vLLM model without an engine, memory or weights."""
 
 import pytest
+
+
+@pytest.fixture(scope="module")
+def engine(checkpoint):
+    """A float32 engine on the module's checkpoint that gives whole logits."""
+    from vllm import LLM
+
+    from tests.models.oracle import BLOCK_SIZE
+
+    llm = LLM(
+        str(checkpoint),
+        dtype="float32",
+        enforce_eager=True,
+        block_size=BLOCK_SIZE,
+        max_num_seqs=8,
+        max_logprobs=-1,
+        logprobs_mode="raw_logits",
+    )
+    yield llm
+    llm.llm_engine.engine_core.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import torch
 
 from headstart.models.video_llava.prompt import video_prompt
 
+BLOCK_SIZE = 32
+
 QUESTIONS = (
     "What is happening?",
     "Is it safe to turn right?",

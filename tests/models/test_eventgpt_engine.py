@@ -7,13 +7,12 @@ import torch
 from headstart.lab.tiny import TinyEventGpt
 from headstart.models.eventgpt.prompt import event_prompt
 from tests.models.eventgpt_reference import EventGptReference
-from tests.models.oracle import QUESTIONS, num_same_tokens
+from tests.models.oracle import BLOCK_SIZE, QUESTIONS, num_same_tokens
 
 pytestmark = pytest.mark.engine
 
 NUM_INPUTS = 20
 MAX_TOKENS = 12
-BLOCK_SIZE = 32
 UNKNOWN = 0
 
 
@@ -23,23 +22,6 @@ def checkpoint(request, tmp_path_factory):
     size = TinyEventGpt() if request.param == "tiny" else TinyEventGpt.real_geometry()
     size.save(directory)
     return directory
-
-
-@pytest.fixture(scope="module")
-def engine(checkpoint):
-    from vllm import LLM
-
-    llm = LLM(
-        str(checkpoint),
-        dtype="float32",
-        enforce_eager=True,
-        block_size=BLOCK_SIZE,
-        max_num_seqs=8,
-        max_logprobs=-1,
-        logprobs_mode="raw_logits",
-    )
-    yield llm
-    llm.llm_engine.engine_core.shutdown()
 
 
 @pytest.fixture(scope="module")

@@ -5,35 +5,24 @@ import pytest
 import torch
 
 from headstart.models.video_llava.geometry import video_geometry
-from tests.models.oracle import Asked, Oracle, num_same_tokens, random_asked, random_clip
+from tests.models.oracle import (
+    BLOCK_SIZE,
+    Asked,
+    Oracle,
+    num_same_tokens,
+    random_asked,
+    random_clip,
+)
 
 pytestmark = pytest.mark.engine
 
 NUM_CLIPS = 20
 MAX_TOKENS = 16
-BLOCK_SIZE = 32
 
 
 @pytest.fixture(scope="module", params=["tiny_target", "real_geometry_target"])
 def checkpoint(request):
     return request.getfixturevalue(request.param)
-
-
-@pytest.fixture(scope="module")
-def engine(checkpoint):
-    from vllm import LLM
-
-    llm = LLM(
-        str(checkpoint),
-        dtype="float32",
-        enforce_eager=True,
-        block_size=BLOCK_SIZE,
-        max_num_seqs=8,
-        max_logprobs=-1,
-        logprobs_mode="raw_logits",
-    )
-    yield llm
-    llm.llm_engine.engine_core.shutdown()
 
 
 @pytest.fixture(scope="module")
