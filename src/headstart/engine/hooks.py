@@ -1,0 +1,122 @@
+"""Drafts inside vLLM: all contact with its scheduler is in this file.
+
+vLLM's own place for drafts, the proposer, is asked after a step for the next one, in the
+workers, without request ids, and never before the first token. The scheduler stands earlier
+and sees more: it knows every request, what is confirmed of it and what its next step will
+compute. So drafts are handed over here, at the last moment before a step is laid out, and a
+draft that is ready when a prompt's last tokens are computed is verified in that same step.
+
+The target decides as ever: a draft can change how many tokens a step confirms, never which.
+
+    --scheduler-cls headstart.engine.hooks.HeadstartScheduler
+    --speculative-config '{"method": "custom_class", "num_speculative_tokens": 32,
+                           "model": "headstart.engine.hooks.NoProposals"}'
+"""
+
+from typing import Any
+
+from vllm.config import VllmConfig
+from vllm.v1.core.sched.output import SchedulerOutput
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.request import Request
+
+from headstart.engine.desk import DraftDesk
+from headstart.engine.text_ids import TextIds
+
+
+class NoProposals:
+    """The proposer that leaves drafting to the scheduler.
+
+    It must exist: vLLM verifies drafts only where one is configured.
+    """
+
+    def __init__(self, vllm_config: VllmConfig) -> None:
+        pass
+
+    def load_model(self, *args: object, **kwargs: object) -> None:
+        """Nothing to load."""
+
+    def propose(
+        self, sampled_token_ids: list[list[int]], *args: object, **kwargs: object
+    ) -> list[list[int]]:
+        """No draft for any request of the batch."""
+        return [[] for _ in sampled_token_ids]
+
+
+class HeadstartScheduler(Scheduler):
+    """vLLM's scheduler, with a desk where drafts wait for it."""
+
+    def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
+        super().__init__(vllm_config, *args, **kwargs)
+        if not self.num_spec_tokens:
+            raise ValueError(
+                "HeadstartScheduler has nowhere to put drafts. Add --speculative-config"
+                ' \'{"method": "custom_class", "num_speculative_tokens": 32,'
+                ' "model": "headstart.engine.hooks.NoProposals"}\''
+            )
+        # Room for a draft is reserved with its request's own, also at admission: there is
+        # then a slot for each token verified together with the prompt.
+        self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
+        self._desk = DraftDesk(TextIds.of(vllm_config.model_config.hf_config))
+
+    def add_request(self, request: Request) -> None:
+        """Open the desk for a new request."""
+        super().add_request(request)
+        if request.sampling_params is not None:
+            extra = request.sampling_params.extra_args or {}
+            self._desk.open(request.request_id, extra.get("headstart"))
+
+    def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        self._desk.close(request.request_id)
+        return super()._free_request(request, *args, **kwargs)
+
+    def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
+        """Hand every running request its draft, then let vLLM lay out the step.
+
+        vLLM takes no more of a draft than the step has room for, and none before the
+        prompt is computed to its end.
+        """
+        for request in self.running:
+            request.spec_token_ids = self._draft(request, self.num_spec_tokens)
+        return super().schedule(throttle_prefills)
+
+    def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
+        for new in scheduler_output.scheduled_new_reqs:
+            self._fuse(self.requests[new.req_id], scheduler_output)
+        super()._update_after_schedule(scheduler_output)
+
+    def _fuse(self, request: Request, step: SchedulerOutput) -> None:
+        """Add a draft to the step that takes a new request's whole prompt.
+
+        vLLM schedules a request from the waiting queue without its draft.
+        """
+        request_id = request.request_id
+        padding = step.scheduled_spec_decode_tokens.get(request_id)
+        if padding:
+            # A fully cached prompt: vLLM has made the row as wide as a draft and left it blank.
+            draft = self._draft(request, len(padding))
+            padding[: len(draft)] = draft
+            return
+        num_scheduled = step.num_scheduled_tokens[request_id]
+        if request.num_computed_tokens + num_scheduled < request.num_tokens:
+            return
+        room = min(
+            self.num_spec_tokens,
+            self.max_num_scheduled_tokens - step.total_num_scheduled_tokens,
+            self.max_model_len - request.num_tokens - self.num_sampled_tokens_per_step,
+        )
+        if draft := self._draft(request, room):
+            step.num_scheduled_tokens[request_id] += len(draft)
+            step.total_num_scheduled_tokens += len(draft)
+            step.scheduled_spec_decode_tokens[request_id] = draft
+
+    def _draft(self, request: Request, room: int) -> list[int]:
+        params = request.sampling_params
+        if params is None or params.prompt_logprobs is not None:
+            return []
+        # One token comes out of the step without a draft.
+        room = min(room, request.max_tokens - request.num_output_tokens - 1)
+        draft = self._desk.draft(request.request_id, request.output_token_ids, room)
+        if draft and request.use_structured_output:
+            draft = self.structured_output_manager.validate_tokens(request, draft)
+        return draft

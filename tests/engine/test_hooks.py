@@ -1,0 +1,178 @@
+"""Drafts in vLLM's scheduler: fewer passes, the same tokens, whatever is handed in."""
+
+import numpy as np
+import pytest
+from tests.models.oracle import BLOCK_SIZE, Asked, Oracle, random_asked, random_clip
+
+from headstart.engine.text_ids import TextIds
+
+pytestmark = pytest.mark.engine
+
+MAX_TOKENS = 34
+NUM_SPECULATIVE = 16
+CHUNK = 96
+
+
+@pytest.fixture(
+    scope="module",
+    params=[{"max_num_batched_tokens": 2048}, {"max_num_batched_tokens": CHUNK}],
+    ids=["one-chunk", "many-chunks"],
+)
+def hooked(request, tiny_target):
+    """vLLM with our flags, as a person who runs their own would set them."""
+    from vllm import LLM
+
+    llm = LLM(
+        str(tiny_target),
+        dtype="float32",
+        enforce_eager=True,
+        block_size=BLOCK_SIZE,
+        max_num_seqs=6,
+        disable_log_stats=False,
+        scheduler_cls="headstart.engine.hooks.HeadstartScheduler",
+        speculative_config={
+            "method": "custom_class",
+            "model": "headstart.engine.hooks.NoProposals",
+            "num_speculative_tokens": NUM_SPECULATIVE,
+        },
+        **request.param,
+    )
+    yield llm
+    llm.llm_engine.engine_core.shutdown()
+
+
+@pytest.fixture(scope="module")
+def oracle(tiny_target):
+    return Oracle(tiny_target)
+
+
+@pytest.fixture
+def ask(hooked):
+    hooked.reset_prefix_cache()
+
+    def ask(asked: list[Asked], drafts: list, **params):
+        from vllm import SamplingParams
+
+        requests = [
+            SamplingParams(
+                temperature=0.0,
+                max_tokens=MAX_TOKENS,
+                detokenize=False,
+                extra_args={"headstart": {"draft": draft}},
+                **params,
+            )
+            for draft in drafts
+        ]
+        outputs = hooked.generate([a.prompt for a in asked], requests, use_tqdm=False)
+        return [list(output.outputs[0].token_ids) for output in outputs]
+
+    return ask
+
+
+def num_passes(llm) -> int:
+    """Steps that gave tokens so far, by the engine's own count."""
+    (steps,) = (m for m in llm.get_metrics() if m.name == "vllm:iteration_tokens_total")
+    return steps.count
+
+
+def corrupted(rng, answer: list[int], share: float) -> list[int]:
+    wrong = rng.random(len(answer)) < share
+    return [int(rng.integers(3, 500)) if w else t for w, t in zip(wrong, answer, strict=True)]
+
+
+def test_a_right_draft_is_verified_together_with_the_prompt(hooked, ask, oracle, rng):
+    text, num_checked = TextIds.of(oracle.model.config), 0
+    for asked in random_asked(rng, 6):
+        expected, _ = oracle.answer(asked, MAX_TOKENS)
+        if text.prefix(expected, MAX_TOKENS) != expected:
+            continue  # untrained, it also says placeholders, which are never drafted
+        before = num_passes(hooked)
+        assert ask([asked], [expected]) == [expected]
+        # Of 34 tokens a step confirms 17, the last one of the prefill being the first of them.
+        assert num_passes(hooked) - before == 2
+        num_checked += 1
+    assert num_checked
+
+
+def test_a_prompt_already_cached_verifies_its_draft_in_its_only_step(hooked, ask, oracle, rng):
+    clip = random_clip(rng)
+    # Blocks are cached whole and one token is always computed: one token beyond whole blocks.
+    questions = ("x" * n for n in range(1, 80))
+    asked = next(
+        Asked(clip, q)
+        for q in questions
+        if len(oracle.prompt_ids(Asked(clip, q))) % BLOCK_SIZE == 1
+    )
+    expected, _ = oracle.answer(asked, MAX_TOKENS)
+    assert ask([asked], [[]]) == [expected]
+    before = num_passes(hooked)
+    assert ask([asked], [expected]) == [expected]
+    assert num_passes(hooked) - before == 2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+def test_corrupted_drafts_change_no_token_alone_or_in_a_batch(ask, oracle, rng, share):
+    asked = random_asked(rng, 6)
+    expected = [oracle.answer(a, MAX_TOKENS)[0] for a in asked]
+    drafts = [corrupted(rng, answer, share) for answer in expected]
+    assert [ask([a], [d])[0] for a, d in zip(asked, drafts, strict=True)] == expected
+    assert ask(asked, drafts) == expected
+
+
+HOSTILE = {
+    "none": None,
+    "a number": 7,
+    "text": "the car",
+    "negative": [-1] * 40,
+    "beyond the vocabulary": [10**9] * 40,
+    "placeholders": [512, 513, 514] * 10,
+    "ten thousand tokens": list(range(3, 300)) * 34,
+    "not integers": [3.5, "x", None, True],
+    "empty": [],
+}
+
+
+@pytest.mark.parametrize("draft", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_draft_changes_no_token(ask, oracle, rng, draft):
+    (asked,) = random_asked(rng, 1)
+    expected, _ = oracle.answer(asked, MAX_TOKENS)
+    assert ask([asked], [draft]) == [expected]
+    late = [*expected[:9], *draft] if isinstance(draft, list) else draft
+    assert ask([asked], [late]) == [expected]
+
+
+def test_drafts_of_different_lengths_share_a_batch(ask, oracle, rng):
+    asked = random_asked(rng, 6)
+    expected = [oracle.answer(a, MAX_TOKENS)[0] for a in asked]
+    drafts = [answer[: 5 * i] for i, answer in enumerate(expected)]
+    assert ask(asked, drafts) == expected
+
+
+def test_no_draft_reaches_past_the_longest_answer_allowed(hooked, oracle, rng):
+    from vllm import SamplingParams
+
+    (asked,) = random_asked(rng, 1)
+    expected, _ = oracle.answer(asked, MAX_TOKENS)
+    for most in (1, 2, 5):
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=most,
+            detokenize=False,
+            extra_args={"headstart": {"draft": expected}},
+        )
+        (output,) = hooked.generate(asked.prompt, params, use_tqdm=False)
+        assert list(output.outputs[0].token_ids) == expected[:most]
+
+
+def test_sampled_answers_keep_their_seeded_draws_without_drafts(hooked, rng):
+    """With the hooks idle, sampling draws what it would have drawn."""
+    from vllm import SamplingParams
+
+    (asked,) = random_asked(rng, 1)
+    params = SamplingParams(temperature=1.0, seed=7, max_tokens=8, detokenize=False)
+    first, second = (
+        list(hooked.generate(asked.prompt, params, use_tqdm=False)[0].outputs[0].token_ids)
+        for _ in range(2)
+    )
+    assert first == second
+    assert len(np.unique(first)) > 1
