@@ -27,3 +27,11 @@ class EngineMissingError(HeadstartError):
 
 class EngineStartError(HeadstartError):
     """vLLM is there and did not start."""
+
+
+class DraftingError(HeadstartError):
+    """Drafting was set up in a way that cannot work. A bad draft is never an error."""
+
+
+class ReplayError(HeadstartError):
+    """A file of logged answers cannot be replayed."""

@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, doctor, events, lab
+from headstart.cli import ask, doctor, events, lab, replay
 
 app = typer.Typer(
     name="headstart",
@@ -13,6 +13,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
+app.command("replay")(replay.replay)
 app.add_typer(events.app, name="events")
 app.add_typer(lab.app, name="lab")
 

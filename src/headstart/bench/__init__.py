@@ -1,0 +1,1 @@
+"""Evidence: what drafting is worth, run on real logs and real engines."""

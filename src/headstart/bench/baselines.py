@@ -1,0 +1,157 @@
+"""Drafters to be measured against: blind ones, a drafter's own words, and one that cheats.
+
+Each is a `Drafter`. They are kept as plain as they are described; none is meant for an engine.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from headstart.bench.automaton import SubstringIndex
+from headstart.drafters.port import Ask, StreamKey
+
+_Context = tuple[StreamKey, tuple[int | str, ...]]
+
+
+class _Asked:
+    """Keeps what was asked, for drafters that need nothing else of a request."""
+
+    def __init__(self) -> None:
+        self._asks: dict[str, Ask] = {}
+
+    def begin(self, ask: Ask) -> None:
+        self._asks[ask.request] = ask
+
+
+class RawWords(_Asked):
+    """What another model said to the same question, token by token in its place."""
+
+    name = "drafter raw"
+
+    def __init__(self, words: Mapping[str, Sequence[int]]) -> None:
+        super().__init__()
+        self._words = words
+
+    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """See `Drafter`."""
+        return self._words.get(request, ())[len(confirmed) :][:max_tokens]
+
+    def finish(self, request: str, answer: Sequence[int]) -> None:
+        """See `Drafter`."""
+
+
+class PreviousAnswer(_Asked):
+    """The last answer to the same question, token by token in its place. Blind."""
+
+    name = "previous answer"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[tuple[StreamKey, str], tuple[int, ...]] = {}
+
+    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """See `Drafter`."""
+        ask = self._asks[request]
+        return self._last.get((ask.stream, ask.question), ())[len(confirmed) :][:max_tokens]
+
+    def finish(self, request: str, answer: Sequence[int]) -> None:
+        """See `Drafter`."""
+        ask = self._asks.pop(request)
+        self._last[ask.stream, ask.question] = tuple(answer)
+
+
+class FiveGram(_Asked):
+    """The most frequent word after the last four, or after fewer where four are new. Blind."""
+
+    name = "5-gram back-off"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counts: dict[_Context, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        self._best: dict[_Context, int] = {}
+
+    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """See `Drafter`."""
+        ask = self._asks[request]
+        said: list[int | str] = [ask.question, *confirmed]
+        draft: list[int] = []
+        while len(draft) < max_tokens:
+            for length in (4, 3, 2, 1):
+                token = self._best.get((ask.stream, tuple(said[-length:])))
+                if token is not None:
+                    break
+            if token is None:
+                break
+            draft.append(token)
+            said.append(token)
+        return draft
+
+    def finish(self, request: str, answer: Sequence[int]) -> None:
+        """See `Drafter`."""
+        ask = self._asks.pop(request)
+        said: list[int | str] = [ask.question, *answer]
+        for stop, token in enumerate(answer, start=1):
+            for length in range(1, min(4, stop) + 1):
+                context = (ask.stream, tuple(said[stop - length : stop]))
+                counts = self._counts[context]
+                counts[token] += 1
+                best = self._best.setdefault(context, token)
+                if counts[token] > counts[best]:
+                    self._best[context] = token
+
+
+class RecentSuffix(_Asked):
+    """What followed the most recent, longest match of up to 16 words; copied to its end. Blind."""
+
+    name = "recent suffix"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._after: dict[_Context, tuple[tuple[int, ...], int]] = {}
+
+    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """See `Drafter`."""
+        ask = self._asks[request]
+        said: list[int | str] = [ask.question, *confirmed]
+        for length in range(min(16, len(said)), 0, -1):
+            found = self._after.get((ask.stream, tuple(said[-length:])))
+            if found is not None:
+                answer, start = found
+                return answer[start : start + max_tokens]
+        return ()
+
+    def finish(self, request: str, answer: Sequence[int]) -> None:
+        """See `Drafter`."""
+        ask = self._asks.pop(request)
+        said: list[int | str] = [ask.question, *answer]
+        for stop in range(1, len(said)):
+            for length in range(1, min(16, stop) + 1):
+                self._after[ask.stream, tuple(said[stop - length : stop])] = (
+                    tuple(answer),
+                    stop - 1,
+                )
+
+
+class PastOracle(_Asked):
+    """Knows the answer, but may only quote: the best single quotation of the stream's past.
+
+    Before the first token any earlier answer may be quoted from its start, later any place where
+    the last confirmed token occurs. No drafter that copies one place a pass can do better.
+    """
+
+    name = "oracle over the past"
+
+    def __init__(self, answers: Mapping[str, Sequence[int]]) -> None:
+        super().__init__()
+        self._answers = answers
+        self._past: dict[StreamKey, SubstringIndex] = defaultdict(SubstringIndex)
+
+    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """See `Drafter`."""
+        said = [-1, *self._answers[request]]
+        quoted = said[len(confirmed) : len(confirmed) + 1 + max_tokens]
+        known = self._past[self._asks[request].stream].num_known(quoted)
+        return quoted[1:known]
+
+    def finish(self, request: str, answer: Sequence[int]) -> None:
+        """See `Drafter`."""
+        self._past[self._asks.pop(request).stream].add([-1, *answer])

@@ -1,0 +1,1 @@
+"""Sources of drafts behind one port. None of them imports vLLM or torch at the top."""

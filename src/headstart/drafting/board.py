@@ -1,0 +1,103 @@
+"""What may be proposed next in one request, out of the drafts that several sources posted.
+
+It knows nothing of where drafts come from, and it is the one place where a draft becomes a
+proposal: every id passes the text check here, so that nothing hostile gets further.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from headstart.drafting.draft import Draft
+from headstart.drafting.vocabulary import TextVocabulary
+
+MAX_DRAFT_TOKENS = 512  # of one posted draft; what lies beyond is dropped unread
+MAX_SOURCES = 16  # of one request; more is a mistake or an attack
+MIN_RESYNC_TOKENS = 3  # a shorter repetition is chance more often than agreement
+MAX_RESYNC_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Checked tokens to hand to the target, and whose they are. Empty where nobody knows."""
+
+    tokens: tuple[int, ...] = ()
+    source: str = ""
+
+
+NOTHING = Proposal()
+
+
+class DraftBoard:
+    """The newest draft of each source, for one request.
+
+    Thread-safe: drafters post from their own threads while the engine asks. Neither call waits
+    for more than the other's few microseconds, and neither raises on any draft.
+    """
+
+    def __init__(self, vocabulary: TextVocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._drafts: dict[str, Draft] = {}
+        self._lock = Lock()
+
+    def post(self, draft: Draft) -> None:
+        """Replace what this source drafted before."""
+        if len(draft.tokens) > MAX_DRAFT_TOKENS:
+            tokens = draft.tokens[:MAX_DRAFT_TOKENS]
+            draft = Draft(tokens, draft.source, draft.made_at_s, draft.start)
+        with self._lock:
+            if draft.source in self._drafts or len(self._drafts) < MAX_SOURCES:
+                self._drafts[draft.source] = draft
+
+    def propose(
+        self, confirmed: Sequence[int], max_tokens: int, order: Iterable[str] | None = None
+    ) -> Proposal:
+        """How the answer goes on, by the first source in ``order`` that has anything to say.
+
+        Without an order the newest draft comes first. A draft that was contradicted speaks again
+        where the last confirmed words occur in it. Changes nothing.
+        """
+        with self._lock:
+            drafts = dict(self._drafts)
+        if order is None:
+            order = sorted(drafts, key=lambda source: drafts[source].made_at_s, reverse=True)
+        for source in order:
+            draft = drafts.get(source)
+            if draft is None:
+                continue
+            place = _place(draft, confirmed)
+            if place is None:
+                continue
+            stop = place + max(0, max_tokens)
+            if tokens := self._vocabulary.text_prefix(draft.tokens[place:stop]):
+                return Proposal(tokens, source)
+        return NOTHING
+
+
+def _place(draft: Draft, confirmed: Sequence[int]) -> int | None:
+    """Where in the draft the answer goes on."""
+    tokens, begun = draft.tokens, len(confirmed) - draft.start
+    if 0 <= begun <= len(tokens) and draft.start >= 0:
+        if tokens[:begun] == tuple(confirmed[draft.start :]):
+            return begun
+    elif begun < 0:
+        return None  # it starts after a gap: nothing says how to get there
+    return _resync(tokens, confirmed)
+
+
+def _resync(tokens: tuple[int, ...], confirmed: Sequence[int]) -> int | None:
+    """After the longest, then latest, occurrence in the draft of how ``confirmed`` ends."""
+    if len(confirmed) < MIN_RESYNC_TOKENS:
+        return None
+    ending = tuple(confirmed[-MAX_RESYNC_TOKENS:])
+    tail = ending[-MIN_RESYNC_TOKENS:]
+    best_length, best = 0, None
+    for stop in range(MIN_RESYNC_TOKENS, len(tokens)):
+        if tokens[stop - 1] == tail[-1] and tokens[stop - MIN_RESYNC_TOKENS : stop] == tail:
+            length = MIN_RESYNC_TOKENS
+            most = min(stop, len(ending))
+            while length < most and tokens[stop - length - 1] == ending[-length - 1]:
+                length += 1
+            if length >= best_length:
+                best_length, best = length, stop
+    return best
