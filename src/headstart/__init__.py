@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headstart.drafting.timeline import Span, Stage, Timeline
     from headstart.engine.answer import Answer
-    from headstart.engine.headstart import Headstart
+    from headstart.engine.headstart import Headstart, Session
     from headstart.errors import HeadstartError
     from headstart.media.clip import Clip, ClipFiles
     from headstart.media.events import Events, SensorSize
@@ -23,6 +23,7 @@ _HOMES = {
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
     "SensorSize": "headstart.media.events",
+    "Session": "headstart.engine.headstart",
     "Span": "headstart.drafting.timeline",
     "Stage": "headstart.drafting.timeline",
     "Timeline": "headstart.drafting.timeline",
@@ -37,6 +38,7 @@ __all__ = [
     "Headstart",
     "HeadstartError",
     "SensorSize",
+    "Session",
     "Span",
     "Stage",
     "Timeline",

@@ -13,15 +13,21 @@ The target decides as ever: a draft can change how many tokens a step confirms, 
                            "model": "headstart.engine.hooks.NoProposals"}'
 """
 
+import time
 from typing import Any
 
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.request import Request
+from vllm.v1.request import Request, RequestStatus
 
-from headstart.engine.desk import DraftDesk
-from headstart.engine.text_ids import TextIds
+from headstart.drafters.cascade import Cascade
+from headstart.drafters.memory import Memory
+from headstart.drafting.draft import Draft
+from headstart.engine.asking import AskDetails
+from headstart.engine.speech import text_vocabulary
+
+_ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
 
 
 class NoProposals:
@@ -44,7 +50,7 @@ class NoProposals:
 
 
 class HeadstartScheduler(Scheduler):
-    """vLLM's scheduler, with a desk where drafts wait for it."""
+    """vLLM's scheduler, with drafters beside it in the engine's process."""
 
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
         super().__init__(vllm_config, *args, **kwargs)
@@ -57,17 +63,25 @@ class HeadstartScheduler(Scheduler):
         # Room for a draft is reserved with its request's own, also at admission: there is
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
-        self._desk = DraftDesk(TextIds.of(vllm_config.model_config.hf_config))
+        vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
+        self._drafters = Cascade([Memory()], vocabulary)
 
     def add_request(self, request: Request) -> None:
-        """Open the desk for a new request."""
+        """Tell the drafters of a new request, if it says anything of itself."""
         super().add_request(request)
-        if request.sampling_params is not None:
-            extra = request.sampling_params.extra_args or {}
-            self._desk.open(request.request_id, extra.get("headstart"))
+        params = request.sampling_params
+        details = AskDetails.parse(params.extra_args) if params is not None else None
+        if details is None:
+            return
+        self._drafters.begin(details.ask(request.request_id))
+        if details.draft:
+            draft = Draft(details.draft, "caller", time.monotonic())
+            self._drafters.post(request.request_id, draft)
 
     def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        self._desk.close(request.request_id)
+        aborted = request.status not in _ANSWERED
+        answer = () if aborted else tuple(request.output_token_ids)
+        self._drafters.finish(request.request_id, answer)
         return super()._free_request(request, *args, **kwargs)
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
@@ -116,7 +130,8 @@ class HeadstartScheduler(Scheduler):
             return []
         # One token comes out of the step without a draft.
         room = min(room, request.max_tokens - request.num_output_tokens - 1)
-        draft = self._desk.draft(request.request_id, request.output_token_ids, room)
+        proposal = self._drafters.propose(request.request_id, request.output_token_ids, room)
+        draft = list(proposal.tokens)
         if draft and request.use_structured_output:
             draft = self.structured_output_manager.validate_tokens(request, draft)
         return draft

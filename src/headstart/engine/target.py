@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.drafting.timeline import Span, Stage, Timeline
 from headstart.engine.answer import Answer
+from headstart.engine.asking import AskDetails
 from headstart.engine.installation import require_engine
 from headstart.errors import EngineStartError
 from headstart.media.clip import Clip
@@ -22,10 +23,23 @@ from headstart.models.view import View, view_of
 _CPU_KV_CACHE_BYTES = 4 * 2**30
 
 
+def _drafting_arguments(max_draft_tokens: int) -> dict[str, Any]:
+    """The flags that anybody who runs vLLM could set, to the same effect."""
+    return {
+        "scheduler_cls": "headstart.engine.hooks.HeadstartScheduler",
+        "speculative_config": {
+            "method": "custom_class",
+            "model": "headstart.engine.hooks.NoProposals",
+            "num_speculative_tokens": max_draft_tokens,
+        },
+        "per_request_spec_decode_metrics": "summary",
+    }
+
+
 class Target:
     """A running target. Safe to ask concurrently from one event loop."""
 
-    def __init__(self, model: str, vllm: Mapping[str, Any]) -> None:
+    def __init__(self, model: str, vllm: Mapping[str, Any], max_draft_tokens: int) -> None:
         require_engine()
         from transformers import AutoConfig
         from vllm import AsyncEngineArgs
@@ -45,6 +59,8 @@ class Target:
             self.view.check_checkpoint(Path(model))
 
         arguments: dict[str, Any] = {"enable_mm_processor_stats": True, **vllm}
+        if max_draft_tokens:
+            arguments |= _drafting_arguments(max_draft_tokens)
         if current_platform.is_cpu():
             arguments.setdefault("kv_cache_memory_bytes", _CPU_KV_CACHE_BYTES)
         try:
@@ -65,6 +81,7 @@ class Target:
         max_tokens: int,
         streaming: bool,
         loading: Span | None = None,
+        details: AskDetails | None = None,
     ) -> AsyncIterator[str | Answer]:
         """The answer's text, piece by piece or whole, then the `Answer`.
 
@@ -75,10 +92,13 @@ class Target:
         from vllm.sampling_params import RequestOutputKind
 
         preprocess_start_s = time.monotonic()
-        prompt = {
+        prompt: dict[str, Any] = {
             "prompt": self.view.prompt(question),
             "multi_modal_data": {"video": self.view.pictures(clip)},
         }
+        if details is not None and details.tenant:
+            # Nobody's blocks are another tenant's prefix.
+            prompt["cache_salt"] = details.tenant
         (engine_input,) = await self._engine.renderer.render_cmpl_async(
             [parse_model_prompt(self._engine.model_config, prompt)]
         )
@@ -86,7 +106,12 @@ class Target:
 
         # Waking up for every token costs a busy machine more than it tells a silent caller.
         kind = RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY
-        params = SamplingParams(temperature=0.0, max_tokens=max_tokens, output_kind=kind)
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=max_tokens,
+            output_kind=kind,
+            extra_args=None if details is None else details.extra_args(),
+        )
         text: list[str] = []
         token_ids: list[int] = []
         request_id = f"headstart-{next(self._counter)}"
@@ -99,6 +124,7 @@ class Target:
                 yield completion.text
         end_s = time.monotonic()
 
+        drafting = output.outputs[0].spec_decode_metrics
         spans = [span for span in (loading, preprocessing) if span]
         spans += self._engine_spans(output.metrics, await self._vision_seconds(request_id))
         yield Answer(
@@ -107,6 +133,12 @@ class Target:
             finish_reason=str(output.outputs[0].finish_reason),
             num_prompt_tokens=len(output.prompt_token_ids),
             num_cached_tokens=output.num_cached_tokens or 0,
+            num_drafted_tokens=drafting.num_draft_tokens if drafting else 0,
+            num_accepted_tokens=(
+                sum(count * times for count, times in enumerate(drafting.histogram))
+                if drafting
+                else 0
+            ),
             timeline=Timeline.of(spans[0].start_s, end_s, spans),
         )
 

@@ -1,0 +1,62 @@
+"""What a request says of itself to the drafters, through vLLM's free field for such things.
+
+``SamplingParams(extra_args={"headstart": {"stream": "camera-7"}})``, or ``vllm_xargs`` in a
+request to vLLM's server. It comes from outside, so nothing in it is believed: what is not of
+the right kind is as good as absent.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from headstart.drafters.port import Ask, StreamKey
+
+FIELD = "headstart"
+
+
+@dataclass(frozen=True)
+class AskDetails:
+    """The parts of an `Ask` that only the caller knows."""
+
+    stream: str | None = None
+    tenant: str = ""
+    question: str = ""
+    change: float = 0.0
+    draft: tuple[Any, ...] = ()
+    """A draft of the whole answer that the caller happens to have."""
+
+    @classmethod
+    def parse(cls, extra_args: Mapping[str, Any] | None) -> Self | None:
+        """What ``extra_args`` hold, or nothing: then the request is left alone."""
+        given = (extra_args or {}).get(FIELD)
+        if not isinstance(given, Mapping):
+            return None
+        stream, draft, change = given.get("stream"), given.get("draft"), given.get("change")
+        return cls(
+            stream=stream if isinstance(stream, str) else None,
+            tenant=_text(given.get("tenant")),
+            question=_text(given.get("question")),
+            change=change if isinstance(change, float) and 0.0 <= change <= 1.0 else 0.0,
+            draft=tuple(draft) if isinstance(draft, list | tuple) else (),
+        )
+
+    def extra_args(self) -> dict[str, Any]:
+        """The form `parse` reads."""
+        return {
+            FIELD: {
+                "stream": self.stream,
+                "tenant": self.tenant,
+                "question": self.question,
+                "change": self.change,
+                "draft": list(self.draft),
+            }
+        }
+
+    def ask(self, request_id: str) -> Ask:
+        """As drafters know it. Without a stream it has one of its own, which nobody shares."""
+        key = StreamKey(self.tenant, request_id if self.stream is None else self.stream)
+        return Ask(request_id, key, self.question, change=self.change)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,76 @@
+"""A stream that remembers: fewer passes, the same tokens, and nothing shared."""
+
+import pytest
+from tests.models.oracle import Oracle, random_asked
+
+from headstart import Headstart, Video
+
+pytestmark = pytest.mark.engine
+
+MAX_TOKENS = 24
+
+
+@pytest.fixture(scope="module")
+def headstart(tiny_target):
+    with Headstart(
+        tiny_target,
+        max_draft_tokens=16,
+        vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def oracle(tiny_target):
+    return Oracle(tiny_target)
+
+
+def test_what_was_said_before_is_drafted_and_changes_no_token(headstart, oracle, rng):
+    session = headstart.session("front camera")
+    for asked in random_asked(rng, 4):
+        expected, _ = oracle.answer(asked, MAX_TOKENS)
+        video = Video.from_frames(asked.frames, fps=8)
+        first = session.ask(video, asked.question, max_tokens=MAX_TOKENS)
+        again = session.ask(video, asked.question, max_tokens=MAX_TOKENS)
+        assert list(first.token_ids) == expected
+        assert list(again.token_ids) == expected
+        assert again.num_accepted_tokens > first.num_accepted_tokens
+
+
+def test_drafts_of_another_scene_change_no_token(headstart, oracle, rng):
+    session = headstart.session("side camera")
+    for asked in random_asked(rng, 8):
+        video = Video.from_frames(asked.frames, fps=8)
+        answer = session.ask(video, "What is ahead?", max_tokens=MAX_TOKENS)
+        expected, _ = oracle.answer(type(asked)(asked.frames, "What is ahead?"), MAX_TOKENS)
+        assert list(answer.token_ids) == expected
+
+
+def test_streams_and_tenants_remember_apart(headstart, rng):
+    (asked,) = random_asked(rng, 1)
+    video = Video.from_frames(255 - asked.frames, fps=8)
+
+    def ask(stream, tenant):
+        return headstart.session(stream, tenant).ask(video, "Who?", max_tokens=MAX_TOKENS)
+
+    first = ask("camera", "a")
+    assert ask("camera", "a").num_accepted_tokens > 0
+    for stream, tenant in (("camera", "b"), ("other camera", "a")):
+        stranger = ask(stream, tenant)
+        assert stranger.num_drafted_tokens == 0
+        assert stranger.token_ids == first.token_ids
+
+
+def test_tenants_share_no_cached_prefix(headstart, rng):
+    (asked,) = random_asked(rng, 1)
+    video = Video.from_frames(asked.frames // 2, fps=8)
+    sessions = [headstart.session("camera", tenant) for tenant in ("c", "d")]
+    assert [s.ask(video, "Who?", max_tokens=1).num_cached_tokens for s in sessions] == [0, 0]
+    assert all(s.ask(video, "Who?", max_tokens=1).num_cached_tokens > 0 for s in sessions)
+
+
+def test_asked_outside_a_session_nothing_is_drafted_or_remembered(headstart, rng):
+    (asked,) = random_asked(rng, 1)
+    video = Video.from_frames(asked.frames, fps=8)
+    for _ in range(2):
+        assert headstart.ask(video, "Who now?", max_tokens=8).num_drafted_tokens == 0
