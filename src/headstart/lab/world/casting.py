@@ -12,7 +12,10 @@ ENGINES = (Kind.CAR, Kind.CAR, Kind.CAR, Kind.TRUCK, Kind.BUS, Kind.MOTORCYCLE)
 
 @dataclass(frozen=True)
 class Traffic:
-    """How busy one sort of place is: shares of stages, and arrivals a second."""
+    """How busy one sort of place is.
+
+    Shares of stages that have one; arrivals a second; groups of walkers every 100 m.
+    """
 
     ahead: float
     oncoming_hz: float
@@ -22,12 +25,12 @@ class Traffic:
 
 
 TRAFFIC = {
-    Place.CITY: Traffic(ahead=0.45, oncoming_hz=0.15, beside=0.5, walkers=0.7, cyclists=0.3),
-    Place.SUBURB: Traffic(ahead=0.35, oncoming_hz=0.1, beside=0.0, walkers=0.6, cyclists=0.35),
-    Place.COUNTRY: Traffic(ahead=0.45, oncoming_hz=0.12, beside=0.0, walkers=0.1, cyclists=0.2),
-    Place.FOREST: Traffic(ahead=0.4, oncoming_hz=0.1, beside=0.0, walkers=0.15, cyclists=0.2),
-    Place.MOUNTAIN: Traffic(ahead=0.4, oncoming_hz=0.1, beside=0.0, walkers=0.1, cyclists=0.25),
-    Place.HIGHWAY: Traffic(ahead=0.7, oncoming_hz=0.25, beside=0.8, walkers=0.0, cyclists=0.0),
+    Place.CITY: Traffic(ahead=0.6, oncoming_hz=0.3, beside=0.6, walkers=3.0, cyclists=0.35),
+    Place.SUBURB: Traffic(ahead=0.55, oncoming_hz=0.22, beside=0.0, walkers=2.0, cyclists=0.4),
+    Place.COUNTRY: Traffic(ahead=0.65, oncoming_hz=0.28, beside=0.0, walkers=0.3, cyclists=0.3),
+    Place.FOREST: Traffic(ahead=0.65, oncoming_hz=0.28, beside=0.0, walkers=0.4, cyclists=0.3),
+    Place.MOUNTAIN: Traffic(ahead=0.65, oncoming_hz=0.25, beside=0.0, walkers=0.4, cyclists=0.35),
+    Place.HIGHWAY: Traffic(ahead=0.75, oncoming_hz=0.45, beside=0.9, walkers=0.0, cyclists=0.0),
 }
 
 
@@ -94,20 +97,20 @@ class _Street:
             return []
         other = 5.25 if self.lane == 0 else 1.75
         side = Side.RIGHT if self.lane == 0 else Side.LEFT
-        near, far = self.random.uniform(4, 7), self.random.uniform(22, 35)
+        near, far = -10.0, self.random.uniform(70, 90)
         gaps = (near, far) if self.random.random() < 0.5 else (far, near)
-        start = self.random.uniform(0, self.end_s * 0.5)
-        stop = start + self.random.uniform(4, 8)
+        start = self.random.uniform(-8.0, self.end_s * 0.5)
+        stop = start + self.random.uniform(12, 24)
         actor = self._actor(
             self._engine(), Role.BESIDE, side, other, Profile((start, stop), gaps), follows=True
         )
-        return [replace(actor, start_s=start, stop_s=stop)]
+        return [actor]
 
     def oncoming(self, rate_hz: float) -> list[Actor]:
         """Vehicles of the other direction, one after the other."""
         actors = []
         time = -4.0
-        while (time := time + 2.0 + self.random.expovariate(rate_hz)) < self.end_s:
+        while (time := time + 1.2 + self.random.expovariate(rate_hz)) < self.end_s:
             mps = self.cruise * self.random.uniform(0.7, 1.1)
             lane = self.random.randrange(self.num_lanes // 2)
             start = self.speed.integral(max(time, 0.0)) + 90.0
@@ -117,26 +120,23 @@ class _Street:
             actors.append(replace(actor, start_s=time))
         return actors
 
-    def walkers(self, share: float) -> list[Actor]:
+    def walkers(self, num_every_100m: float) -> list[Actor]:
         """People on foot beside the road, alone or together, walking or waiting."""
-        actors = []
-        for side in (Side.LEFT, Side.RIGHT):
-            if self.random.random() >= share:
-                continue
-            num_people = self.random.choice((1, 1, 2, 3))
+        actors: list[Actor] = []
+        start = self.random.uniform(5.0, 20.0)
+        while num_every_100m and start < self.speed.integral(self.end_s) + 30.0:
+            side = self.random.choice((Side.LEFT, Side.RIGHT))
             role = self.random.choice((Role.WALKING, Role.WALKING, Role.WAITING))
             mps = self.random.choice((-1.3, 1.3)) if role is Role.WALKING else 0.0
             x = self.half_m + (2.9 if role is Role.WALKING else 2.3)
             if side is Side.LEFT:
                 x = -x
-            start = self.random.uniform(10.0, 25.0)
-            if self.halt:
-                start += self.speed.integral(self.halt[0]) * self.random.choice((0.0, 1.0))
-            for number in range(num_people):
+            for number in range(self.random.choice((1, 1, 2, 3))):
                 along = start + 1.2 * number
                 path = Profile((0.0, 60.0), (along, along + 60.0 * mps))
                 across = x + 0.45 * (number % 2)
                 actors.append(self._actor(Kind.PEDESTRIAN, role, side, across, path))
+            start += 8.0 + self.random.expovariate(num_every_100m / 100.0)
         return actors
 
     def cyclist(self, share: float) -> list[Actor]:
@@ -167,9 +167,7 @@ class _Street:
             actor = self._actor(
                 kind, Role.CROSSING, side, 0.0, Profile.steady(zebra_m + 0.5 * (number % 2))
             )
-            actors.append(
-                replace(actor, across=across, start_s=start - 2.0, stop_s=start + way / mps)
-            )
+            actors.append(replace(actor, across=across))
         return actors
 
     def crossing_vehicles(self, along: float) -> list[Actor]:

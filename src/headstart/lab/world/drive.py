@@ -32,6 +32,7 @@ WINDOW_US = 50_000
 WINDOW_STEP_US = 10_000
 SECOND_US = 1_000_000
 PARKED_EVERY_M = 9.0
+MIN_STEP_M = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +145,21 @@ def _acting(stage: Stage, time: float, way: float) -> list[Presence]:
         later = time + WINDOW_US / SECOND_US
         x, z = actor.across.at(time), actor.along.at(time)
         later_x, later_z = actor.across.at(later), actor.along.at(later)
-        if not actor.follows:
-            z, later_z = z - way, later_z - stage.way(later)
-        if 1.5 < z < 100.0:
-            stride = actor.along.at(time) + actor.across.at(time) + (way if actor.follows else 0.0)
-            present.append(
-                Presence(
-                    actor.kind, actor.colour, actor.role, actor.side, x, z, later_x, later_z, stride
-                )
-            )
+        from_m, later_from_m = (0.0, 0.0) if actor.follows else (way, stage.way(later))
+        stride, later_stride = x + z, later_x + later_z
+        if actor.follows:
+            stride, later_stride = stride + way, later_stride + stage.way(later)
+        z, later_z = z - from_m, later_z - later_from_m
+        if not 1.5 < z < 100.0:
+            continue
+        moves = abs(later_stride - stride) > MIN_STEP_M
+        role, side = actor.role, actor.side
+        if role is Role.CROSSING and not moves:
+            # Not yet across, or already: they stand where they are.
+            role, side = Role.WAITING, Side.LEFT if x < 0 else Side.RIGHT
+        present.append(
+            Presence(actor.kind, actor.colour, role, side, x, z, later_x, later_z, stride, moves)
+        )
     return present
 
 
@@ -176,7 +183,7 @@ def _parked(stage: Stage, way: float, junction_z: float | None) -> list[Presence
             x = 3.5 * around.num_lanes / 2 + 1.2
             x = -x if side is Side.LEFT else x
             colour = random.choice(list(Colour))
-            present.append(Presence(kind, colour, Role.PARKED, side, x, z, x, z, 0.0))
+            present.append(Presence(kind, colour, Role.PARKED, side, x, z, x, z, 0.0, False))
     return present
 
 

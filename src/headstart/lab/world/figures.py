@@ -170,7 +170,7 @@ def _rider_or_walker(canvas: Canvas, thing: Thing) -> None:
     rgb, x, z = PAINTS[thing.colour], thing.x, thing.z
     across = thing.role is Role.CROSSING
     if thing.kind is Kind.PEDESTRIAN:
-        swing = 0.22 * sin(thing.stride * 4.0) if thing.role.is_moving else 0.08
+        swing = 0.22 * sin(thing.stride * 4.0) if thing.moves else 0.08
         legs = (48, 52, 72)
         for foot in (-swing, swing):
             canvas.face(

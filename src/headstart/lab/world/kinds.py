@@ -115,11 +115,6 @@ class Role(Enum):
     WAITING = "waiting"
     WALKING = "walking"
 
-    @property
-    def is_moving(self) -> bool:
-        """Whether it moves over the ground by itself."""
-        return self not in (Role.PARKED, Role.WAITING)
-
 
 class Side(Enum):
     """Left and right of the road; for what crosses, the side it comes from."""

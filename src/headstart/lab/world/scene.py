@@ -54,7 +54,8 @@ class Box:
 class Thing:
     """Someone or something on the road.
 
-    ``x`` and ``z`` are its middle and its near end, ``stride`` how far it has moved by itself.
+    ``x`` and ``z`` are its middle and its near end, ``stride`` how far it has moved by itself,
+    ``moves`` whether it does so now.
     ``in_frames`` and ``in_events`` say whether each camera can make out what it is.
     """
 
@@ -67,6 +68,7 @@ class Thing:
     stride: float
     extent: Extent
     box: Box
+    moves: bool
     in_frames: bool
     in_events: bool
 

@@ -47,6 +47,7 @@ class Presence:
     later_x: float
     later_z: float
     stride: float
+    moves: bool
 
 
 def see(
@@ -69,6 +70,7 @@ def see(
             Thing(
                 being.kind, being.colour, being.role, being.side, being.x, being.z, being.stride,
                 extent, box,
+                moves=being.moves,
                 in_frames=_lit(being, weather, daylight),
                 in_events=mps >= TREMBLING_MPS or flow >= MIN_FLOW_PX * scale,
             )

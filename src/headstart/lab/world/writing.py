@@ -134,7 +134,7 @@ def _speed(
     if stop:
         brake = random.uniform(1.0, 3.0)
         stand = brake + max(start_mps, 6.0) / 3.0 + random.uniform(0.3, 1.0)
-        hold = random.uniform(3.0, 9.0)
+        hold = random.uniform(3.0, 7.0)
         points += [(brake, max(start_mps, 6.0)), (stand, 0.0), (stand + hold, 0.0)]
         halt = (stand, stand + hold)
         points.append((stand + hold + cruise / 3.5, cruise))
