@@ -30,7 +30,11 @@ def train_tokenizer(
 
     trained = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     trained.normalizer = normalizers.Prepend("▁")
-    trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
+    # Punctuation apart, as Llama's own pieces have it: else a small language fills the
+    # vocabulary with every word twice, with and without its comma.
+    trained.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(prepend_scheme="never"), pre_tokenizers.Punctuation("isolated")]
+    )
     trained.train_from_iterator(
         sentences,
         BpeTrainer(
