@@ -38,3 +38,11 @@ def test_a_window_out_of_a_long_recording_takes_little_time_and_memory(tmp_path)
 def test_rendering_prints_its_figures():
     figures = last_line_of("rendering.py", "--num-events", 500_000, "--repeats", 1)
     assert figures["render_events_per_s"] > 5e6
+
+
+def test_a_proposal_takes_little_beside_a_pass_of_the_target():
+    figures = last_line_of("drafting.py", "--num-answers", 1000, "--repeats", 300)
+    # Four to ten times what an idle core needs: other work shares it.
+    assert figures["board_us_p50"] < 100
+    assert figures["memory_us_p50"] < 400
+    assert figures["memory_worst_us_p50"] < 2000

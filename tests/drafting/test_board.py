@@ -3,6 +3,7 @@
 import time
 from random import Random
 
+import numpy as np
 import pytest
 
 from headstart.drafting.board import MAX_SOURCES, NOTHING, DraftBoard
@@ -61,7 +62,20 @@ def test_a_source_replaces_its_own_draft():
 
 @pytest.mark.parametrize(
     "tokens",
-    [(-1, 5), (1000,), (2**70,), (0, 5), (True, 5), (2.0,), ("5",), (None,), ((),), ()],
+    [
+        (-1, 5),
+        (1000,),
+        (2**70,),
+        (0, 5),
+        (True, 5),
+        (2.0,),
+        ("5",),
+        (None,),
+        ((),),
+        (),
+        (np.zeros(2),),
+        (np.int64(5),),
+    ],
 )
 def test_hostile_draft_is_never_proposed(tokens):
     assert board_with(Draft(tokens, "hostile", 0.0)).propose([], 8) == NOTHING
@@ -81,7 +95,7 @@ def test_a_huge_draft_and_many_sources_cost_a_bounded_time():
 
 def test_nothing_raises_on_random_rubbish():
     rng = Random(1)
-    values = [-5, 0, 1, 2, 3, 4, 999, 1000, 2**40, None, "x", 1.5]
+    values = [-5, 0, 1, 2, 3, 4, 999, 1000, 2**40, None, "x", 1.5, np.zeros(2)]
     for _ in range(2000):
         board = DraftBoard(TEXT)
         for source in range(3):

@@ -1,7 +1,7 @@
 """What may be proposed next in one request, out of the drafts that several sources posted.
 
-It knows nothing of where drafts come from, and it is the one place where a draft becomes a
-proposal: every id passes the text check here, so that nothing hostile gets further.
+It knows nothing of where drafts come from. Posting to a board is the only way to a proposal, and
+every id passes the text check there, so that nothing hostile gets further.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,10 +41,14 @@ class DraftBoard:
         self._lock = Lock()
 
     def post(self, draft: Draft) -> None:
-        """Replace what this source drafted before."""
-        if len(draft.tokens) > MAX_DRAFT_TOKENS:
-            tokens = draft.tokens[:MAX_DRAFT_TOKENS]
-            draft = Draft(tokens, draft.source, draft.made_at_s, draft.start)
+        """Replace what this source drafted before, as far as it is text.
+
+        The one check of ids. It comes first, so that nothing but text is ever compared or kept.
+        """
+        tokens = self._vocabulary.text_prefix(draft.tokens[:MAX_DRAFT_TOKENS])
+        if type(draft.start) is not int or draft.start < 0:
+            tokens = ()
+        draft = Draft(tokens, draft.source, draft.made_at_s, draft.start)
         with self._lock:
             if draft.source in self._drafts or len(self._drafts) < MAX_SOURCES:
                 self._drafts[draft.source] = draft
@@ -69,7 +73,7 @@ class DraftBoard:
             if place is None:
                 continue
             stop = place + max(0, max_tokens)
-            if tokens := self._vocabulary.text_prefix(draft.tokens[place:stop]):
+            if tokens := draft.tokens[place:stop]:
                 return Proposal(tokens, source)
         return NOTHING
 
@@ -77,11 +81,10 @@ class DraftBoard:
 def _place(draft: Draft, confirmed: Sequence[int]) -> int | None:
     """Where in the draft the answer goes on."""
     tokens, begun = draft.tokens, len(confirmed) - draft.start
-    if 0 <= begun <= len(tokens) and draft.start >= 0:
-        if tokens[:begun] == tuple(confirmed[draft.start :]):
-            return begun
-    elif begun < 0:
+    if begun < 0:
         return None  # it starts after a gap: nothing says how to get there
+    if begun <= len(tokens) and tokens[:begun] == tuple(confirmed[draft.start :]):
+        return begun
     return _resync(tokens, confirmed)
 
 
