@@ -8,7 +8,7 @@ import pytest
 
 from headstart.bench.automaton import SubstringIndex
 from headstart.bench.baselines import PastOracle, RecentSuffix
-from headstart.bench.log import LoggedAnswer, read_log
+from headstart.bench.log import LoggedAnswer, model_tokens, read_log
 from headstart.bench.replay import DraftLimits, methods, replay
 from headstart.drafters.memory import Memory
 from headstart.drafters.port import Ask, StreamKey
@@ -162,3 +162,19 @@ def test_memory_is_no_worse_than_the_plain_one_on_real_answers():
         memory = replay(log, Memory(), LIMITS)
         assert memory.tokens_per_pass >= floor
         assert memory.tokens_per_pass > replay(log, RecentSuffix(), LIMITS).tokens_per_pass
+
+
+def test_a_models_tokenizer_splits_text_into_its_own_tokens(tmp_path):
+    pytest.importorskip("transformers")
+    from headstart.lab.tokenizer import train_tokenizer
+
+    tokenizer = train_tokenizer(["the car and the road"] * 4, 400, added_tokens=[])
+    tokenizer.save_pretrained(tmp_path)
+    expected = tokenizer("the car", add_special_tokens=False)["input_ids"]
+    assert model_tokens(tmp_path)("the car") == expected
+
+
+def test_a_directory_without_a_tokenizer_says_so(tmp_path):
+    pytest.importorskip("transformers")
+    with pytest.raises(ReplayError, match="no tokenizer"):
+        model_tokens(tmp_path)
