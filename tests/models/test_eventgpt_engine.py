@@ -112,4 +112,5 @@ def test_a_changed_slice_shares_nothing_of_the_window(engine, rng):
     (first,), (second,) = ask(engine, [(slices, prompt)]), ask(engine, [(changed, prompt)])
     window_start = first.prompt_token_ids.index(UNKNOWN)  # holds the events' place
     assert second.num_cached_tokens == window_start // BLOCK_SIZE * BLOCK_SIZE
-    assert first.outputs[0].token_ids != second.outputs[0].token_ids
+    # An untrained model may say the same to both; its scores cannot be the same.
+    assert relative_error(logits(second)[0], logits(first)[0]) > 1e-3
