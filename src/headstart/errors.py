@@ -21,6 +21,10 @@ class CheckpointError(HeadstartError):
     """A checkpoint's weights are not those of its config."""
 
 
+class LabError(HeadstartError):
+    """Something of the lab is missing, or was made in another way than asked for."""
+
+
 class EngineMissingError(HeadstartError):
     """The work needs vLLM, and vLLM is not installed or is another version."""
 

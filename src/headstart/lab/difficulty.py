@@ -14,14 +14,13 @@ from typing import Any
 
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE, Style
+from headstart.lab.split import Split
 from headstart.lab.world.drive import SECOND_US, Drive
 
 MAX_TOKENS = 50
 MAX_BLOCK = 16
 MAX_SUFFIX = 8
 ORDER = 5
-HELD_OUT = (90_000, 90_001, 90_002)
-OTHERS = 91_000
 
 Tokens = Sequence[int]
 
@@ -52,15 +51,15 @@ class Difficulty:
 
 def measure_difficulty(
     tokenizer: Any,
-    seeds: Sequence[int] = HELD_OUT,
+    seeds: Sequence[int] = Split.HELD_OUT.seeds(3),
     num_clips: int = 300,
     num_other_drives: int = 100,
     question: Question = Question.KEY_ELEMENTS,
 ) -> Difficulty:
     """The mean figures of held-out drives, each by itself, with one fixed question."""
     others: list[Tokens] = []
-    for number in range(num_other_drives):
-        others += _answers(tokenizer, OTHERS + number, 40, question, TARGET_STYLE)
+    for seed in Split.TRAIN.seeds(num_other_drives):
+        others += _answers(tokenizer, seed, 40, question, TARGET_STYLE)
     drives = [_answers(tokenizer, seed, num_clips, question, TARGET_STYLE) for seed in seeds]
     drafts = [_answers(tokenizer, seed, num_clips, question, DRAFTER_STYLE) for seed in seeds]
     raw = [

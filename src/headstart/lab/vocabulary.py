@@ -5,6 +5,7 @@ from typing import Any
 
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart.lab.split import Split
 from headstart.lab.tiny import PLACEHOLDERS
 from headstart.lab.tokenizer import train_tokenizer
 from headstart.lab.world.drive import SECOND_US, Drive
@@ -32,9 +33,8 @@ def _sentences(num_drives: int, num_clips: int, seed: int) -> Iterator[str]:
         for wording in question.value:
             yield video_prompt(wording).replace(VIDEO_PLACEHOLDER, "")
             yield event_prompt(wording).replace(f"<ev_start>{EVENT_PLACEHOLDER}<ev_end>", "")
-    for number in range(num_drives):
-        # Far from the seeds of drives that are rendered.
-        drive = Drive(seed + 1_000_000 + number)
+    for number in Split.TRAIN.seeds(num_drives, skip=seed):
+        drive = Drive(number)
         for index in range(num_clips):
             scene = drive.scene(index * 7 * SECOND_US)
             for question in Question:

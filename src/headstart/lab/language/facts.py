@@ -7,6 +7,7 @@ others anywhere in the text.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -80,6 +81,6 @@ def _values(fact: Fact) -> dict[str, re.Pattern[str]]:
     return _patterns(fact.subject, fact.attribute)
 
 
-def _any(phrases: object) -> re.Pattern[str]:
-    alternatives = "|".join(re.escape(phrase.lower()) for phrase in phrases)  # type: ignore[attr-defined]
+def _any(phrases: Iterable[str]) -> re.Pattern[str]:
+    alternatives = "|".join(re.escape(phrase.lower()) for phrase in phrases)
     return re.compile(rf"(?<![\w-])(?:{alternatives})(?![\w-])")

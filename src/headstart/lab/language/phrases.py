@@ -324,7 +324,7 @@ PLAIN: dict[tuple[str, str], dict[str, Phrases]] = {
             "at a standstill",
             "has stopped",
             "has come to rest",
-            "our own place is fixed",
+            "nothing shifts the viewpoint",
         ),
         "slow": (
             "slowly",

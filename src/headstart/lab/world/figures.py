@@ -4,7 +4,7 @@ from math import sin
 
 from headstart.lab.world.air import Rgb
 from headstart.lab.world.canvas import Canvas
-from headstart.lab.world.kinds import Colour, Daylight, Kind, Lamp, Role
+from headstart.lab.world.kinds import Colour, Daylight, Kind, Lamp, Role, Side
 from headstart.lab.world.scene import Road, Signal, Thing
 from headstart.lab.world.sight import SIGNAL_HEIGHT_M
 
@@ -136,7 +136,7 @@ def _vehicle_from_the_side(canvas: Canvas, thing: Thing) -> None:
     rgb = PAINTS[thing.colour]
     x, z, half, high = thing.x, thing.z, thing.extent.across / 2, thing.extent.up
     # Which way it faces: it comes from its side and leaves to the other.
-    front = 1.0 if thing.side.value == "left" else -1.0
+    front = 1.0 if thing.side is Side.LEFT else -1.0
 
     def wall(start: float, stop: float, low: float, top: float, colour: Rgb) -> None:
         ends = sorted((x + front * start * half, x + front * stop * half))
@@ -195,9 +195,9 @@ def _rider_or_walker(canvas: Canvas, thing: Thing) -> None:
             x - 0.6, x + 0.6, 0.45, 0.8 if is_motor else 0.58, z, rgb if is_motor else _TYRE
         )
     else:
-        width = 0.16 if is_motor else 0.07
+        width = 0.16 if is_motor else 0.1
         canvas.wall(x - width, x + width, 0.0, 2 * wheel, z, _TYRE)
-        handle = 0.42 if is_motor else 0.3
+        handle = 0.42 if is_motor else 0.4
         canvas.wall(x - handle, x + handle, 0.95, 1.05, z, _TYRE)
         if is_motor:
             canvas.wall(x - 0.32, x + 0.32, 0.5, 1.0, z, rgb)

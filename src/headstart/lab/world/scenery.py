@@ -71,7 +71,8 @@ def roadside(canvas: Canvas, scene: Scene) -> list[Stroke]:
             random = Random(f"{road.scenery_seed}/{sign}/{cell}")
             x = sign * (road.half_m + (5.0 if in_town else 3.6))
             lit = scene.daylight is not Daylight.DAY
-            strokes.append((z, partial(paint, canvas, x, z, random, lit)))
+            # By its far end: whoever passes in front of it is painted later.
+            strokes.append((z + spacing, partial(paint, canvas, x, z, random, lit)))
         if road.edge is Edge.GUARD_RAIL:
             strokes += _rail(canvas, road, sign * (road.half_m + 0.7))
     return strokes

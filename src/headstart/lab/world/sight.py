@@ -12,11 +12,11 @@ from headstart.lab.world.camera import Camera, Point
 from headstart.lab.world.kinds import Colour, Daylight, Kind, Role, Side, Weather
 from headstart.lab.world.scene import Box, Extent, Road, Signal, Thing
 
-MIN_HEIGHT_PX = 8.0
-"""Smaller than this at a width of 168 pixels, nobody is asked what it is."""
+MIN_HEIGHT_PX, MIN_PERSON_PX = 8.0, 12.0
+"""Smaller than this at a width of 168 pixels, nobody is asked what it is. People are narrow."""
 MIN_SHOWN = 0.5
 """The share of a thing that must be in the picture and in front of the others."""
-FOG_M = 38.0
+FOG_M = 30.0
 LAMPS_AT_NIGHT_M = 40.0
 HEADLIGHTS_M = 18.0
 TREMBLING_MPS = 1.5
@@ -78,7 +78,8 @@ def see(
     shown = _shown(things, camera)
     seen = []
     for thing, share in zip(things, shown, strict=True):
-        clear = share >= MIN_SHOWN and thing.box.height >= MIN_HEIGHT_PX * scale
+        smallest = MIN_HEIGHT_PX if thing.kind.is_vehicle else MIN_PERSON_PX
+        clear = share >= MIN_SHOWN and thing.box.height >= smallest * scale
         # Houses at the corner hide what has not yet come out of its street.
         clear &= thing.role is not Role.CROSSING or abs(thing.x) < CORNER_M
         seen.append(

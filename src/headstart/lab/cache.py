@@ -1,0 +1,212 @@
+"""Drives rendered once and kept on disk, for training that reads them many times.
+
+One drive is two files: ``drive-00007.npz`` with each clip's frames and event slices, compressed
+one by one so that a clip is read alone, and ``drive-00007.json`` with every question's answers of
+both houses and their facts. The second is written last and makes the drive complete, so a run that
+was killed goes on where it stopped.
+"""
+
+import json
+import multiprocessing
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import LabError
+from headstart.lab.language.facts import Fact
+from headstart.lab.language.questions import Question
+from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE, Answer, Style
+from headstart.lab.world.drive import LAB_SIZE, Drive, LabClip
+from headstart.lab.world.scene import Scene
+from headstart.media.events import SensorSize
+from headstart.media.rendering import EVENTGPT_PALETTE
+from headstart.models.eventgpt.view import EventGptView
+
+FORMAT = 1
+NUM_SLICES = 5
+MAX_WINDOW_US = 100_000
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What every drive of one cache has in common."""
+
+    num_clips: int = 40
+    width: int = LAB_SIZE.width
+    height: int = LAB_SIZE.height
+    format: int = FORMAT
+
+    @property
+    def size(self) -> SensorSize:
+        """Of frames and of the event sensor."""
+        return SensorSize(self.width, self.height)
+
+
+@dataclass(frozen=True, eq=False)
+class CachedClip:
+    """A clip as the models take it.
+
+    ``frames`` is uint8 [8, height, width, 3]; ``slices`` is uint8 [5, height, width, 3], drawn by
+    EventGPT's own view.
+    """
+
+    frames: NDArray[np.uint8]
+    slices: NDArray[np.uint8]
+    target: dict[Question, Answer]
+    drafter: dict[Question, Answer]
+
+
+class Cache:
+    """A directory of rendered drives, all of one recipe. Reading is safe from many processes."""
+
+    def __init__(self, directory: Path, recipe: Recipe | None = None) -> None:
+        self.directory = directory
+        note = directory / "recipe.json"
+        if note.exists():
+            written = Recipe(**json.loads(note.read_text()))
+            if recipe not in (None, written):
+                raise LabError(f"{directory} holds {written}, not {recipe}; use another directory")
+            self.recipe = written
+        elif recipe is None:
+            raise LabError(f"{directory} holds no rendered drives; fill it first")
+        else:
+            directory.mkdir(parents=True, exist_ok=True)
+            self.recipe = recipe
+            _write(note, json.dumps(asdict(recipe)).encode())
+
+    def fill(self, seeds: Iterable[int], num_workers: int = 1) -> None:
+        """Render what is missing of ``seeds``, with a bar that shows how far it is."""
+        from rich.progress import track
+
+        missing = [seed for seed in seeds if not self.has(seed)]
+        steps = self._render(missing, num_workers)
+        for _ in track(steps, description="Rendering drives", total=len(missing)):
+            pass
+
+    def has(self, seed: int) -> bool:
+        """Whether this drive is complete."""
+        return self._path(seed, "json").exists()
+
+    def drive(self, seed: int) -> Iterator[CachedClip]:
+        """Its clips in order."""
+        return self.clips(seed, range(self.recipe.num_clips))
+
+    def clips(self, seed: int, indices: Iterable[int]) -> Iterator[CachedClip]:
+        """Some clips of a drive that is there; only theirs is read of its pictures."""
+        answers = self.answers(seed)
+        with np.load(self._path(seed, "npz")) as arrays:
+            for index in indices:
+                houses = answers[index]
+                yield CachedClip(
+                    frames=arrays[f"frames{index}"],
+                    slices=draw_codes(arrays[f"slices{index}"]),
+                    target=_read_answers(houses["target"]),
+                    drafter=_read_answers(houses["drafter"]),
+                )
+
+    def answers(self, seed: int) -> list[dict[str, Any]]:
+        """The words of a drive, without its pictures."""
+        if not self.has(seed):
+            raise LabError(f"drive {seed} is not in {self.directory}; fill the cache with it")
+        clips: list[dict[str, Any]] = json.loads(self._path(seed, "json").read_text())
+        return clips
+
+    def _render(self, seeds: list[int], num_workers: int) -> Iterator[None]:
+        if num_workers <= 1:
+            for seed in seeds:
+                render_drive(self.directory, seed, self.recipe)
+                yield
+            return
+        # Fresh processes: torch's threads do not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(num_workers, mp_context=context) as pool:
+            jobs = [pool.submit(render_drive, self.directory, seed, self.recipe) for seed in seeds]
+            for job in as_completed(jobs):
+                job.result()
+                yield
+
+    def _path(self, seed: int, suffix: str) -> Path:
+        return _drive_path(self.directory, seed, suffix)
+
+
+def render_drive(directory: Path, seed: int, recipe: Recipe) -> None:
+    """Render one drive into ``directory``; a drive that is there is written anew, the same."""
+    drive = Drive(seed, recipe.size)
+    arrays: dict[str, NDArray[np.uint8]] = {}
+    words = []
+    for index in range(recipe.num_clips):
+        clip = drive.clip(index)
+        assert clip.clip.video is not None
+        arrays[f"frames{index}"] = clip.clip.video.frames
+        arrays[f"slices{index}"] = code_pictures(event_pictures(clip))
+        words.append(
+            {
+                "target": _answers(clip.scene, TARGET_STYLE),
+                "drafter": _answers(clip.scene, DRAFTER_STYLE),
+            }
+        )
+    path = _drive_path(directory, seed, "npz")
+    partial = path.with_name(path.name + ".partial")
+    # What np.savez_compressed writes, at a quarter of its time: it offers no level.
+    with ZipFile(partial, "w", ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.save(member, array)
+    partial.replace(path)
+    _write(_drive_path(directory, seed, "json"), json.dumps(words).encode())
+
+
+def event_pictures(clip: LabClip) -> NDArray[np.uint8]:
+    """The slices as EventGPT's own view cuts and draws them: uint8 [5, height, width, 3]."""
+    view = EventGptView(None, NUM_SLICES, MAX_WINDOW_US, num_text_ids=0)
+    return view.pictures(clip.clip)
+
+
+def code_pictures(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Pictures of events as places in the palette: 0 background, 1 darker, 2 brighter."""
+    # In this palette red is absent only where it darkened, blue only where it brightened.
+    red, blue = pictures[..., 0], pictures[..., 2]
+    return (red == 0).astype(np.uint8) + 2 * (blue == 0).astype(np.uint8)
+
+
+def draw_codes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The pictures again."""
+    palette = EVENTGPT_PALETTE
+    colours = np.array([palette.background, palette.darker, palette.brighter], dtype=np.uint8)
+    pictures: NDArray[np.uint8] = colours[codes]
+    return pictures
+
+
+def _answers(scene: Scene, style: Style) -> dict[str, Any]:
+    answers = {question: style.answer(scene, question) for question in Question}
+    return {
+        question.name: {
+            "text": answer.text,
+            "facts": [[fact.subject, fact.attribute, fact.value] for fact in answer.facts],
+        }
+        for question, answer in answers.items()
+    }
+
+
+def _read_answers(written: dict[str, Any]) -> dict[Question, Answer]:
+    return {
+        Question[name]: Answer(answer["text"], tuple(Fact(*fact) for fact in answer["facts"]))
+        for name, answer in written.items()
+    }
+
+
+def _drive_path(directory: Path, seed: int, suffix: str) -> Path:
+    return directory / f"drive-{seed:05d}.{suffix}"
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of it or nothing, whenever the process ends."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(content)
+    partial.replace(path)

@@ -1,0 +1,175 @@
+"""What the target says of the street, the air and its own motion, whoever else is there."""
+
+from headstart.lab.language.facts import Fact
+from headstart.lab.language.remarks import AIR_REMARKS, REMARKS
+from headstart.lab.language.sighting import Ground, Sighting
+from headstart.lab.language.speech import House, Line, pick, sentence, state
+from headstart.lab.world.kinds import Landmark, Pace, Turning
+
+_ME = House.TARGET
+
+
+class StreetTalk:
+    """Sentences about what the colour camera sees of the surroundings."""
+
+    def __init__(self, sighting: Sighting) -> None:
+        self.sighting = sighting
+        assert sighting.ground is not None
+        self.ground: Ground = sighting.ground
+        # What the eye falls on first colours the wording of the rest.
+        first = sighting.groups[0] if sighting.groups else None
+        self.focus = (
+            f"{first.kind.value} {first.role.value} {first.reach.value}" if first else "nobody"
+        )
+        self.air = f"{sighting.weather} {sighting.daylight}"
+        self.street = f"{self.ground.left} {self.ground.right}"
+
+    def road(self) -> Line:
+        """The road as a thing."""
+        place = state(_ME, "place", "is", self.ground.place.value, self.air)
+        lanes = state(_ME, "road", "lanes", str(self.ground.num_lanes))
+        adjective = {"2": "two-lane", "4": "four-lane"}[str(self.ground.num_lanes)]
+        if pick((True, False), "lanes", self.focus):
+            return Line(f"a {adjective} {place.text}", lanes.facts + place.facts)
+        return Line(f"a {place.text}", place.facts)
+
+    def flanks(self) -> Line:
+        """What lines the road."""
+        ground = self.ground
+        left = state(_ME, "left side", "is", ground.left.value, ground.right, self.ground.edge)
+        right = state(_ME, "right side", "is", ground.right.value, ground.left, self.air)
+        facts = (*left.facts, *right.facts)
+        if ground.left is ground.right:
+            template = pick(
+                (
+                    "{} can be seen on both sides of the road",
+                    "the road is lined by {} on either side",
+                    "on both sides one sees {}",
+                    "we pass {} on both sides",
+                    "either side features {}",
+                ),
+                self.street,
+                self.air,
+            )
+            return sentence(Line(template.format(left.text), facts))
+        template = pick(
+            (
+                "{} can be seen on the left and {} on the right",
+                "on the left one sees {}, and on the right {}",
+                "the left side is lined by {}, the right side by {}",
+                "we pass {} on the left, then {} on the right",
+                "to the left lie {}, to the right {}",
+                "the left-hand side features {} and the right-hand side {}",
+            ),
+            self.street,
+            self.air,
+        )
+        return sentence(Line(template.format(left.text, right.text), facts))
+
+    def horizon(self) -> Line:
+        """What stands far away."""
+        if self.ground.landmark is Landmark.NOTHING:
+            return self.remark()
+        far = state(_ME, "horizon", "shows", self.ground.landmark.value, self.focus)
+        template = pick(
+            (
+                "the background shows {}",
+                "far away one can make out {}",
+                "{} can be seen on the horizon",
+            ),
+            self.air,
+            self.ground.landmark,
+        )
+        return sentence(Line(template.format(far.text), far.facts))
+
+    def sky(self) -> Line:
+        """Weather and hour."""
+        weather, time = self.air_words()
+        template = pick(
+            (
+                "it appears to be a {} {}",
+                "it looks like a {} {}",
+                "the picture was taken on a {} {}",
+                "everything points to a {} {}",
+                "all this takes place on a {} {}",
+                "judging by the light, this is a {} {}",
+                "the recording dates from a {} {}",
+                "we have a {} {} here",
+            ),
+            self.street,
+            self.sighting.pace,
+        )
+        return sentence(Line(template.format(weather.text, time.text), weather.facts + time.facts))
+
+    def course(self) -> Line:
+        """Where the road runs."""
+        bend = state(_ME, "road", "bend", self.ground.bend.value, self.ground.place)
+        tail = pick(("", " in front of the car", " from here"), self.ground.bend, self.focus)
+        return sentence(Line(f"the road {bend.text}{tail}", bend.facts))
+
+    def lanes(self) -> Line:
+        """How many lanes, as a sentence."""
+        num = str(self.ground.num_lanes)
+        words = {"2": "one lane each way", "4": "two lanes each way"}[num]
+        verb = pick(("it has", "there is room for", "it offers"), self.ground.place, self.air)
+        return sentence(Line(f"{verb} {words}", (Fact("road", "lanes", num),)))
+
+    def edge(self) -> Line:
+        """What bounds the carriageway."""
+        edge = state(_ME, "road", "edge", self.ground.edge.value, self.focus)
+        verb = pick(("it is bordered by", "its edge is marked by", "next to it runs"), self.air)
+        return sentence(Line(f"{verb} {edge.text}", edge.facts))
+
+    def junction(self) -> Line:
+        """Whether a street crosses."""
+        if not self.ground.has_junction:
+            return Line("")
+        junction = state(_ME, "junction", "is", "ahead", self.air)
+        verb = pick(("we are getting to", "there is also", "the road leads to"), self.ground.place)
+        return sentence(Line(f"{verb} {junction.text}", junction.facts))
+
+    def pace(self) -> Line:
+        """What our own car does."""
+        sighting = self.sighting
+        pace = state(_ME, "our car", "pace", sighting.pace.value, self.ground.place)
+        if sighting.pace is Pace.STANDING:
+            verb = "" if pace.text.startswith("has") else "is "
+            return sentence(Line(f"our car {verb}{pace.text}", pace.facts))
+        verb = pick(
+            ("is moving", "is driving", "seems to be moving", "is rolling", "travels"),
+            self.ground.place,
+            self.air,
+        )
+        line = Line(f"our car {verb} {pace.text}", pace.facts)
+        if sighting.turning is not Turning.NONE:
+            turn = state(_ME, "our car", "turn", sighting.turning.value, self.air)
+            line = line.then(",") + Line("and it is") + turn
+        return sentence(line)
+
+    def comment(self) -> Line:
+        """A remark about the air; it states nothing new."""
+        weather, daylight = self.sighting.weather, self.sighting.daylight
+        assert weather is not None
+        assert daylight is not None
+        return Line(pick(AIR_REMARKS[weather, daylight], self.ground.place))
+
+    def remark(self) -> Line:
+        """Something a talkative model adds; it states nothing."""
+        return Line(pick(REMARKS[self.ground.place], self.air, self.focus))
+
+    def air_words(self) -> tuple[Line, Line]:
+        """The weather as an adjective, and the hour."""
+        weather, daylight = self.sighting.weather, self.sighting.daylight
+        assert weather is not None
+        assert daylight is not None
+        adjectives = {
+            "clear": ("clear", "dry", "cloudless"),
+            "rain": ("rainy", "showery", "drizzly"),
+            "fog": ("foggy", "misty", "hazy"),
+        }
+        nouns = {"day": "day", "dusk": "evening", "night": "night"}
+        adjective = pick(adjectives[weather.value], self.street)
+        return (
+            Line(adjective, (Fact("weather", "is", weather.value),)),
+            Line(nouns[daylight.value], (Fact("time", "is", daylight.value),)),
+        )
