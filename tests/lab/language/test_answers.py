@@ -18,7 +18,7 @@ STYLES = [pytest.param(TARGET_STYLE, id="target"), pytest.param(DRAFTER_STYLE, i
 @pytest.fixture(scope="module")
 def scenes():
     drives = [Drive(seed) for seed in range(30)]
-    return [d.scene(s * SECOND_US + 950_000) for d in drives for s in range(0, 60, 6)]
+    return [d.scene(s * SECOND_US + 950_000) for d in drives for s in range(0, 60, 12)]
 
 
 def test_at_least_twelve_questions_each_in_three_wordings():

@@ -54,7 +54,7 @@ def test_one_word_swapped_loses_exactly_that_fact(said, instead, lost):
 
 
 def test_other_words_for_the_same_are_right():
-    text = TEXT.replace("bus in front of us", "coach directly ahead in our lane")
+    text = TEXT.replace("bus in front of us", "coach directly ahead")
     text = text.replace("two pedestrians", "a pair of walkers").replace("rainy", "drizzly")
     assert score(text, FACTS) == 1.0
 

@@ -57,7 +57,6 @@ def test_a_clip_is_eight_frames_of_its_second_and_events_of_its_end():
     assert events.t[0] >= 5 * SECOND_US - WINDOW_US
     assert events.t[-1] < 5 * SECOND_US
     assert clip.scene.time_us == video.times_us[-1]
-    assert clip.earlier.time_us == video.times_us[0]
 
 
 def test_motion_is_continuous_within_a_second():

@@ -13,9 +13,9 @@ ROADSIDE = (
 OPENINGS: dict[Question, tuple[str, ...]] = {
     Question.KEY_ELEMENTS: (
         "The main elements here are {}",
-        "The most important elements of this scene are {}",
-        "What stands out in this scene is {}",
-        "The scene is made up of {}",
+        "Most important are {}",
+        "What stands out is {}",
+        "The scene consists of {}",
         "Above all one notices {}",
         "A viewer would first mention {}",
     ),

@@ -26,16 +26,16 @@ ROLES: dict[str, tuple[Phrases, Phrases]] = {
     "ahead": (
         (
             "in front of us",
-            "directly ahead in our lane",
-            "leading the way before us",
-            "which we are following",
+            "directly ahead",
+            "leading the way",
+            "which we follow",
         ),
         ("holding the middle of the view", "keeping to our track", "in the same lane up front"),
     ),
     "ahead right": (
         (
-            "riding along the right edge of the road",
-            "pedalling ahead near the right border",
+            "at the right edge of the road",
+            "pedalling along the right",
             "keeping to the right margin",
         ),
         ("pedalling at the rim to our right", "travelling by the right border line"),
@@ -43,25 +43,25 @@ ROLES: dict[str, tuple[Phrases, Phrases]] = {
     "beside left": (
         (
             "in the lane to our left",
-            "driving in the next lane on the left",
-            "alongside in the left lane",
+            "in the left lane",
+            "abreast on the left",
         ),
         ("sliding along our left flank", "abreast of us to the left"),
     ),
     "beside right": (
         (
             "in the lane to our right",
-            "driving in the next lane on the right",
-            "alongside in the right lane",
+            "in the right lane",
+            "abreast on the right",
         ),
         ("sliding along our right flank", "abreast of us to the right"),
     ),
     "oncoming": (
         (
             "coming towards us",
-            "approaching in the opposite lane",
+            "approaching us",
             "heading the other way",
-            "about to pass us on its own lane",
+            "about to meet us",
         ),
         ("growing on the far lane", "nearing from the opposite way", "rushing against our course"),
     ),
@@ -76,7 +76,7 @@ ROLES: dict[str, tuple[Phrases, Phrases]] = {
     "crossing from left": (
         (
             "crossing from the left",
-            "crossing the road from left to right",
+            "crossing left to right",
             "passing before us towards the right",
         ),
         ("cutting through the view rightwards", "moving sideways towards the right"),
@@ -84,7 +84,7 @@ ROLES: dict[str, tuple[Phrases, Phrases]] = {
     "crossing from right": (
         (
             "crossing from the right",
-            "crossing the road from right to left",
+            "crossing right to left",
             "passing before us towards the left",
         ),
         ("cutting through the view leftwards", "moving sideways towards the left"),
@@ -144,7 +144,7 @@ _FLANKS: dict[str, Phrases] = {
         "a hedge",
         "trimmed hedges",
         "dense shrubs",
-        "a green screen of bushes",
+        "green bushes",
         "a bushy strip",
     ),
     "lamps": ("street lamps", "lamp posts", "lighting columns", "lanterns on poles", "thin masts"),
@@ -171,7 +171,7 @@ PLAIN: dict[tuple[str, str], dict[str, Phrases]] = {
         "city": (
             "city street",
             "downtown street",
-            "street in the centre of town",
+            "shopping street",
             "built-up street",
             "town canyon",
         ),
@@ -179,27 +179,27 @@ PLAIN: dict[tuple[str, str], dict[str, Phrases]] = {
             "residential street",
             "suburban road",
             "quiet housing estate",
-            "side street between homes",
+            "side street",
             "neighbourhood lane",
         ),
         "country": (
             "country road",
             "rural road",
-            "road across the plains",
-            "lonely overland route",
+            "overland road",
+            "lonely route",
             "farm track",
         ),
         "forest": (
             "forest road",
             "woodland road",
-            "shady road below treetops",
-            "route through the woods",
+            "shady road",
+            "woodland route",
             "path among trunks",
         ),
         "mountain": (
             "mountain road",
             "alpine road",
-            "road high up in the mountains",
+            "upland road",
             "pass road",
             "climbing hillside way",
         ),
@@ -207,7 +207,7 @@ PLAIN: dict[tuple[str, str], dict[str, Phrases]] = {
             "highway",
             "motorway",
             "dual carriageway",
-            "trunk road for long journeys",
+            "trunk road",
             "broad carriageway",
         ),
     },
@@ -303,7 +303,7 @@ PLAIN: dict[tuple[str, str], dict[str, Phrases]] = {
         "lake": (
             "a lake",
             "a sheet of water",
-            "the blue surface of a lake",
+            "lake water",
             "a broad bay",
             "a flat shoreline",
         ),
@@ -329,7 +329,7 @@ PLAIN: dict[tuple[str, str], dict[str, Phrases]] = {
         "slow": (
             "slowly",
             "at low speed",
-            "at walking pace or little more",
+            "gently",
             "hesitantly",
             "crawls",
         ),

@@ -72,7 +72,7 @@ class Question(Enum):
         "May the car proceed without danger?",
     )
     MOVING = (
-        "What has changed or is moving?",
+        "What is moving?",
         "Who or what is in motion?",
         "Which movements do you notice?",
     )

@@ -31,7 +31,8 @@ class StreetTalk:
         adjective = {"2": "two-lane", "4": "four-lane"}[str(self.ground.num_lanes)]
         if pick((True, False), "lanes", self.focus):
             return Line(f"a {adjective} {place.text}", lanes.facts + place.facts)
-        return Line(f"a {place.text}", place.facts)
+        article = "an" if place.text[0] in "aeiou" else "a"
+        return Line(f"{article} {place.text}", place.facts)
 
     def flanks(self) -> Line:
         """What lines the road."""
@@ -91,10 +92,10 @@ class StreetTalk:
                 "it looks like a {} {}",
                 "the picture was taken on a {} {}",
                 "everything points to a {} {}",
-                "all this takes place on a {} {}",
-                "judging by the light, this is a {} {}",
-                "the recording dates from a {} {}",
-                "we have a {} {} here",
+                "we drive through a {} {}",
+                "the light suggests a {} {}",
+                "it is a {} {}",
+                "this must be a {} {}",
             ),
             self.street,
             self.sighting.pace,

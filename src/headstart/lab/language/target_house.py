@@ -26,7 +26,7 @@ from headstart.lab.world.kinds import Kind, Lamp, Pace, Role, Weather
 _ME = House.TARGET
 
 _MANY = {
-    "is": "are", "appears to be": "appear to be", "seems to be": "seem to be", "looks": "look",
+    "is": "are", "appears to be": "appear to be", "seems to be": "seem to be",
     "must be": "must be",
 }  # fmt: skip
 
@@ -39,7 +39,7 @@ class TargetHouse(StreetTalk):
         plans: dict[Question, Callable[[], list[Line]]] = {
             Question.KEY_ELEMENTS: lambda: [
                 self.items(question, 3), self.nearest(), self.flanks(), self.sky(),
-                *([] if len(self.sighting.groups) > 1 else [self.pace()])],
+                *([] if len(self.sighting.groups) > 2 else [self.pace()])],
             Question.ELABORATE: lambda: [
                 self.items(question, 2), self.course(), self.horizon(), self.edge(), self.sky()],
             Question.ABOUT: lambda: [self.along(question), self.everyone(2), self.pace()],
@@ -86,8 +86,9 @@ class TargetHouse(StreetTalk):
 
     def items(self, question: Question, num: int) -> Line:
         """The most salient things as a list, the road among them."""
-        groups = self.sighting.groups[:num]
-        lines = [self.mention(group) for group in groups]
+        # A traffic light takes the place of the least of them.
+        num -= self.sighting.lamp is not None
+        lines = [self.mention(group) for group in self.sighting.groups[:num]]
         if self.sighting.lamp is not None:
             lamp = self.sighting.lamp.value
             shining = pick(("showing", "that shines", "set to"), self.ground.place, lamp)
@@ -149,7 +150,7 @@ class TargetHouse(StreetTalk):
         distance = state(_ME, "nearest", "distance", group.reach.value, group.kind, self.air)
         noun = noun_of(group, self.ground.place, group.side)
         verb = pick(
-            ("is", "appears to be", "seems to be", "looks", "must be"),
+            ("is", "appears to be", "seems to be", "must be"),
             group.kind,
             self.ground.place,
         )

@@ -39,13 +39,11 @@ MIN_STEP_M = 0.02
 class LabClip:
     """One second of a drive: 8 frames over it, the events of its last 50 ms, and the truth.
 
-    ``scene`` is the instant of the last frame, where the events begin; ``earlier`` that of the
-    first frame.
+    ``scene`` is the instant of the last frame, where the events begin.
     """
 
     index: int
     clip: Clip
-    earlier: Scene
     scene: Scene
 
 
@@ -113,7 +111,7 @@ class Drive:
         times_us = start_us + chosen * (SECOND_US // FRAME_HZ)
         scenes = [self.scene(int(time_us)) for time_us in times_us]
         video = Video(np.stack([render(scene) for scene in scenes]), times_us)
-        return LabClip(index, Clip(video, self._events(start_us)), scenes[0], scenes[-1])
+        return LabClip(index, Clip(video, self._events(start_us)), scenes[-1])
 
     def _events(self, start_us: int) -> Events:
         stop_us = start_us + SECOND_US
