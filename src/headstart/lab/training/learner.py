@@ -68,6 +68,7 @@ class TargetLearner(Learner):
         self._processor = frame_processor(size.tower.image_size)
         # Never asked; it becomes the video tower's twin when it is saved.
         self.model.model.image_tower.requires_grad_(False)
+        self.model.model.video_tower.config._attn_implementation = PACKED
 
     @property
     def llama(self) -> Any:
