@@ -33,9 +33,25 @@ def packed_attention(
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
     """``[1, heads, tokens, size]`` each to ``[1, tokens, heads, size]``."""
-    if packed_prefix is None:
-        share = ((query * scaling) @ key.transpose(2, 3)).softmax(dim=3).to(value.dtype)
-        return (share @ value).transpose(1, 2), None
+    if torch.is_autocast_enabled("cpu"):
+        # Left to itself autocast would take every softmax to float32 and back.
+        dtype = torch.get_autocast_dtype("cpu")
+        query, key, value = (each.to(dtype) for each in (query, key, value))
+    with torch.autocast("cpu", enabled=False):
+        if packed_prefix is None:
+            share = ((query * scaling) @ key.transpose(2, 3)).softmax(dim=3)
+            return (share @ value).transpose(1, 2), None
+        return _attend(query, key, value, scaling, packed_prefix, packed_lengths), None
+
+
+def _attend(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    scaling: float,
+    packed_prefix: int,
+    packed_lengths: tuple[int, ...],
+) -> torch.Tensor:
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
@@ -55,12 +71,12 @@ def packed_attention(
         length = q.shape[2]
         later = torch.ones(length, length, dtype=torch.bool).triu(1)
         within = (q @ k.transpose(2, 3)).masked_fill(later, float("-inf"))
-        share = torch.cat([scores, within], dim=3).softmax(dim=3).to(v.dtype)
+        share = torch.cat([scores, within], dim=3).softmax(dim=3)
         of_clip, of_own = share.split((packed_prefix, length), dim=3)
         shares.append(of_clip)
         own.append(of_own @ v)
     questions = torch.cat(shares, dim=2) @ clip_v + torch.cat(own, dim=2)
-    return torch.cat([clip, questions], dim=2).transpose(1, 2), None
+    return torch.cat([clip, questions], dim=2).transpose(1, 2)
 
 
 # No mask function goes with it, so transformers builds none.
