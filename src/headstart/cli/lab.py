@@ -95,7 +95,7 @@ def train(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of one batch each.")] = None,
     batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 8,
-    questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 8,
+    questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 16,
     learning_rate: Annotated[float, typer.Option(help="At its highest.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, order and questions.")] = 0,
     threads: Annotated[int, typer.Option(help="Cores to use.")] = 2,
@@ -105,7 +105,7 @@ def train(
     from headstart.lab.cache import Cache
     from headstart.lab.training.course import Course
     from headstart.lab.training.progress import Progress
-    from headstart.lab.training.run import Run
+    from headstart.lab.training.run import Run, shared_tokenizer
     from headstart.lab.vocabulary import train_lab_tokenizer
 
     if (minutes is None) == (steps is None):
@@ -126,7 +126,7 @@ def train(
         save_every_s=save_minutes * 60,
         num_threads=threads,
     )
-    tokenizer = train_lab_tokenizer()
+    tokenizer = shared_tokenizer(output, train_lab_tokenizer)
     for which in ("target", "drafter"):
         if model in (Which.BOTH, Which(which)):
             run.train(which, tokenizer, progress.say, progress.of(which))

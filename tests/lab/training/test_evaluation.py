@@ -15,7 +15,7 @@ from headstart.lab.training.course import Course
 from headstart.lab.training.curve import draw_curve
 from headstart.lab.training.evaluation import evaluate_blind, usual_answers
 from headstart.lab.training.lessons import CachedLessons
-from headstart.lab.training.run import Run, rendered
+from headstart.lab.training.run import Run, rendered, shared_tokenizer
 from headstart.lab.training.sizes import PairSize
 from headstart.lab.vocabulary import train_lab_tokenizer
 
@@ -72,18 +72,56 @@ def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tm
 
 def test_minutes_become_steps_once(cache, lab_tokenizer, tmp_path):
     said = []
-    run = Run(cache, tmp_path, Course(1, 2, 2), tiny_size(), minutes=0.002, num_evaluated=1)
+    run = Run(
+        cache,
+        tmp_path,
+        Course(1, batch_size=2, num_questions=2),
+        tiny_size(),
+        minutes=0.002,
+        num_evaluated=1,
+    )
     run.train("drafter", lab_tokenizer, said.append, lambda c, h: None)
     results = json.loads((tmp_path / "training/drafter/results.json").read_text())
     assert results["course"]["num_steps"] == len(results["losses"]) >= 1
     assert "s a clip" in said[0]
 
 
+def test_drives_rendered_later_change_nothing_for_a_run_begun(cache, lab_tokenizer, tmp_path):
+    from dataclasses import replace
+
+    course = Course(2, batch_size=2, num_questions=2, num_examined=1)
+    run = Run(cache, tmp_path, course, tiny_size(), num_evaluated=1, num_threads=1)
+
+    def stop(course, history):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replace(run, save_every_s=0.0).train("drafter", lab_tokenizer, lambda line: None, stop)
+    cache.fill(Split.TRAIN.seeds(3))
+    run.train("drafter", lab_tokenizer, lambda line: None, lambda c, h: None)
+    results = json.loads((tmp_path / "training/drafter/results.json").read_text())
+    assert results["num_clips"] == 6
+    assert results["course"]["num_drives"] == 2
+
+
+def test_the_tokenizer_is_made_once_for_a_pair(lab_tokenizer, tmp_path):
+    made = []
+
+    def make():
+        made.append(1)
+        return lab_tokenizer
+
+    first, second = (shared_tokenizer(tmp_path, make) for _ in range(2))
+    assert made == [1]
+    assert first.get_vocab() == second.get_vocab() == lab_tokenizer.get_vocab()
+    assert second("Is it safe?")["input_ids"] == lab_tokenizer("Is it safe?")["input_ids"]
+
+
 def test_lessons_are_the_house_s_own(cache):
     from random import Random
 
-    target = CachedLessons(cache, rendered(cache, Split.TRAIN), "target")
-    drafter = CachedLessons(cache, rendered(cache, Split.TRAIN), "drafter")
+    seeds = rendered(cache, Split.TRAIN)[:2]
+    target, drafter = (CachedLessons(cache, seeds, house) for house in ("target", "drafter"))
     assert len(target) == 6
     assert target.lesson(0, Random(0), 3).pictures.shape == (8, 28, 28, 3)
     assert drafter.lesson(0, Random(0), 3).pictures.shape == (5, 28, 28, 3)

@@ -11,8 +11,10 @@ class Course:
     """Steps of ``batch_size`` clips with ``num_questions`` each, at a rate that rises and falls."""
 
     num_steps: int
+    # Drives learned from, the first ones; all that are there when a run starts.
+    num_drives: int = 0
     batch_size: int = 8
-    num_questions: int = 8
+    num_questions: int = 16
     learning_rate: float = 1e-3
     lowest_share: float = 0.05
     warmup_share: float = 0.05

@@ -56,32 +56,41 @@ class Run:
             return model
         torch.manual_seed(self.course.seed)
         learner = make_learner(which, self.size, tokenizer)
-        seeds = {split: rendered(self.cache, split) for split in Split}
-        lessons = CachedLessons(self.cache, seeds[Split.TRAIN], which)
-        held_out = CachedLessons(self.cache, seeds[Split.HELD_OUT], which)
+        known = rendered(self.cache, Split.TRAIN)
         savepoint = Savepoint(notes / "checkpoint.pt")
-        course = self._course(learner, lessons, savepoint, say)
+        course = self._course(learner, known, savepoint, say)
+        if len(known) < course.num_drives:
+            raise LabError(
+                f"{which} began with {course.num_drives} drives and {self.cache.directory} has"
+                f" {len(known)}; render them again with headstart lab data"
+            )
+        known = known[: course.num_drives]
+        lessons = CachedLessons(self.cache, known, which)
+        held_out = CachedLessons(self.cache, rendered(self.cache, Split.HELD_OUT), which)
         history = train(learner, lessons, held_out, course, savepoint, self.save_every_s, report)
         learner.save(model)
         draw_curve(
             notes / "loss.png", f"{which}, seed {course.seed}", history.losses, history.held_out
         )
-        self._evaluate(learner, seeds[Split.TRAIN], held_out, course, history, notes, say)
+        self._evaluate(learner, known, held_out, course, history, notes, say)
         return model
 
     def _course(
-        self, learner: Learner, lessons: CachedLessons, savepoint: Savepoint, say: Say
+        self, learner: Learner, known: Sequence[int], savepoint: Savepoint, say: Say
     ) -> Course:
-        if self.minutes is None:
-            return self.course
         before = savepoint.course()
         if before is not None:
-            say(f"going on with {before.num_steps} steps, as planned when {learner.name} started")
-            return replace(self.course, num_steps=before.num_steps)
-        seconds = seconds_a_lesson(learner, lessons, self.course.num_questions)
-        num_steps = max(1, int(self.minutes * 60 / (seconds * self.course.batch_size)))
+            say(f"{learner.name}: going on with the run of {before.num_steps} steps")
+            course = replace(self.course, num_drives=before.num_drives)
+            return course if self.minutes is None else replace(course, num_steps=before.num_steps)
+        course = replace(self.course, num_drives=len(known))
+        if self.minutes is None:
+            return course
+        lessons = CachedLessons(self.cache, known, learner.name)
+        seconds = seconds_a_lesson(learner, lessons, course.num_questions)
+        num_steps = max(1, int(self.minutes * 60 / (seconds * course.batch_size)))
         say(f"{learner.name}: {seconds:.2f} s a clip, so {num_steps} steps in {self.minutes:g} min")
-        return replace(self.course, num_steps=num_steps)
+        return replace(course, num_steps=num_steps)
 
     def _evaluate(
         self,
@@ -124,6 +133,18 @@ def make_learner(which: str, size: PairSize, tokenizer: Any) -> Learner:
     if which == "drafter":
         return DrafterLearner(size.drafter, tokenizer)
     raise LabError(f"{which} is not one of the pair; choose target or drafter")
+
+
+def shared_tokenizer(output: Path, make: Callable[[], Any]) -> Any:
+    """The pair's tokenizer: made once for an output directory, and kept there."""
+    from transformers import AutoTokenizer
+
+    path = output / "training" / "tokenizer"
+    if not path.exists():
+        partial = path.with_name("tokenizer.partial")
+        make().save_pretrained(partial)
+        partial.replace(path)
+    return AutoTokenizer.from_pretrained(path)
 
 
 def rendered(cache: Cache, split: Split) -> list[int]:
