@@ -1,5 +1,6 @@
 """`headstart lab`: models and pictures made on this machine, nothing downloaded."""
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 from rich.console import Console
 
 from headstart.cli.errors import report_errors
+from headstart.errors import LabError
 from headstart.media.events import SensorSize
 
 app = typer.Typer(help="Small models and scenes to try headstart with.", no_args_is_help=True)
@@ -54,3 +56,77 @@ def tiny(
         " --start-us 500000 --stop-us 550000 --question 'What is happening?'",
     ):
         console.print(line, style="cyan", markup=False, highlight=False, soft_wrap=True)
+
+
+class Which(Enum):
+    """Which of the pair."""
+
+    TARGET = "target"
+    DRAFTER = "drafter"
+    BOTH = "both"
+
+
+@app.command()
+@report_errors
+def data(
+    directory: Annotated[Path, typer.Argument(help="Where the drives are kept; made if absent.")],
+    drives: Annotated[int, typer.Option(help="Drives to train on, 40 clips each.")] = 250,
+    held_out: Annotated[int, typer.Option(help="Drives that are only measured on.")] = 15,
+    workers: Annotated[int, typer.Option(help="Processes that render.")] = 1,
+) -> None:
+    """Render seeded drives: frames, event slices, questions, answers. What is there stays."""
+    from headstart.lab.cache import Cache, Recipe
+    from headstart.lab.split import Split
+
+    cache = Cache(directory, None if (directory / "recipe.json").exists() else Recipe())
+    # The held-out ones first: they are few, and no run ends without them.
+    cache.fill([*Split.HELD_OUT.seeds(held_out), *Split.TRAIN.seeds(drives)], workers)
+    Console().print(f"{drives} + {held_out} drives of {cache.recipe.num_clips} clips: {directory}")
+
+
+@app.command()
+@report_errors
+def train(
+    data: Annotated[Path, typer.Argument(help="Drives rendered by `headstart lab data`.")],
+    output: Annotated[Path, typer.Argument(help="Where the models go, and what a run notes.")],
+    model: Annotated[Which, typer.Option(help="Which of the pair.")] = Which.BOTH,
+    minutes: Annotated[
+        float | None, typer.Option(help="About how long each model is taught; or give --steps.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of one batch each.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 8,
+    questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 16,
+    learning_rate: Annotated[float, typer.Option(help="At its highest.")] = 1e-3,
+    seed: Annotated[int, typer.Option(help="Of weights, order and questions.")] = 0,
+    threads: Annotated[int, typer.Option(help="Cores to use.")] = 2,
+    save_minutes: Annotated[float, typer.Option(help="How often the state is kept.")] = 5.0,
+) -> None:
+    """Train the pair on rendered drives. Killed, it goes on where it was when started again."""
+    from headstart.lab.cache import Cache
+    from headstart.lab.training.course import Course
+    from headstart.lab.training.progress import Progress
+    from headstart.lab.training.run import Run, shared_tokenizer
+    from headstart.lab.vocabulary import train_lab_tokenizer
+
+    if (minutes is None) == (steps is None):
+        raise LabError("say how long: either --minutes or --steps")
+    console = Console()
+    progress = Progress(lambda line: console.print(line, markup=False, highlight=False))
+    run = Run(
+        cache=Cache(data),
+        output=output,
+        course=Course(
+            num_steps=steps or 1,
+            batch_size=batch_size,
+            num_questions=questions,
+            learning_rate=learning_rate,
+            seed=seed,
+        ),
+        minutes=minutes,
+        save_every_s=save_minutes * 60,
+        num_threads=threads,
+    )
+    tokenizer = shared_tokenizer(output, train_lab_tokenizer)
+    for which in ("target", "drafter"):
+        if model in (Which.BOTH, Which(which)):
+            run.train(which, tokenizer, progress.say, progress.of(which))

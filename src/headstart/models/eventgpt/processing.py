@@ -20,7 +20,7 @@ from vllm.multimodal.processing import (
 
 from headstart.models.eventgpt.config import EventChatConfig
 from headstart.models.eventgpt.geometry import event_geometry, num_window_tokens
-from headstart.models.eventgpt.prompt import EVENT_PLACEHOLDER
+from headstart.models.eventgpt.prompt import EVENT_PLACEHOLDER, place_events, placeholder_id
 from headstart.models.geometry import PictureGeometry
 from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
 
@@ -48,13 +48,8 @@ class EventGptProcessingInfo(PicturesProcessingInfo):
         )
 
     def get_placeholder_id(self) -> int:
-        """The id that holds the events' place in the prompt.
-
-        The published model uses one outside the vocabulary, which vLLM refuses. Where the
-        tokenizer has no token for it, it answers with the unknown token, which Llama's
-        tokenizer never produces from text: it spells the unknown in bytes.
-        """
-        return int(self.get_tokenizer().convert_tokens_to_ids(EVENT_PLACEHOLDER))
+        """The id that holds the events' place in the prompt."""
+        return placeholder_id(self.get_tokenizer())
 
     def get_mm_max_tokens_per_item(
         self, seq_len: int, mm_counts: Mapping[str, int]
@@ -74,22 +69,8 @@ class EventGptMultiModalProcessor(BaseMultiModalProcessor[EventGptProcessingInfo
     """Slices to pixels, and the prompt's words to the ids the model was trained on."""
 
     def _postprocess_prompt(self, prompt: list[int]) -> list[int]:
-        """Encode the words before and after the events apart, as in training.
-
-        In one piece the tokenizer would join characters across the place of the events, and
-        the words after them would lose the mark of a beginning.
-        """
-        tokenizer, placeholder = self.info.get_tokenizer(), self.info.get_placeholder_id()
-        if placeholder in prompt:
-            return prompt
-        begins = prompt[:1] == [tokenizer.bos_token_id]
-        text = tokenizer.decode(prompt[begins:])
-        ids = [tokenizer.bos_token_id] if begins else []
-        for number, words in enumerate(text.split(EVENT_PLACEHOLDER)):
-            if number:
-                ids.append(placeholder)
-            ids += tokenizer.encode(words, add_special_tokens=False)
-        return ids
+        """The words before and after the events, encoded apart."""
+        return place_events(self.info.get_tokenizer(), prompt)
 
     def _call_hf_processor(
         self, hf_data: Mapping[str, object], hf_kwargs: Mapping[str, object]

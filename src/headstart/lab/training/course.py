@@ -1,0 +1,44 @@
+"""How a model is taught: the numbers of one training run."""
+
+from dataclasses import dataclass
+from math import cos, pi
+
+from headstart.errors import LabError
+
+
+@dataclass(frozen=True)
+class Course:
+    """Steps of ``batch_size`` clips with ``num_questions`` each, at a rate that rises and falls."""
+
+    num_steps: int
+    # Drives learned from, the first ones; all that are there when a run starts.
+    num_drives: int = 0
+    batch_size: int = 8
+    num_questions: int = 16
+    learning_rate: float = 1e-3
+    lowest_share: float = 0.05
+    warmup_share: float = 0.05
+    weight_decay: float = 0.05
+    max_gradient_norm: float = 1.0
+    seed: int = 0
+    # Held-out loss: how often over the run, on how many clips.
+    num_examinations: int = 20
+    num_examined: int = 16
+
+    def __post_init__(self) -> None:
+        if min(self.num_steps, self.batch_size, self.num_questions) < 1:
+            raise LabError(f"{self} teaches nothing; steps, clips and questions start at 1")
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step: a straight rise, then a cosine's fall."""
+        warmup = max(1, round(self.warmup_share * self.num_steps))
+        if step < warmup:
+            return self.learning_rate * (step + 1) / warmup
+        done = (step - warmup) / max(1, self.num_steps - warmup)
+        share = self.lowest_share + (1 - self.lowest_share) * (1 + cos(pi * done)) / 2
+        return self.learning_rate * share
+
+    def is_examined_after(self, step: int) -> bool:
+        """Whether the held-out loss is taken after this step."""
+        every = max(1, self.num_steps // max(1, self.num_examinations))
+        return (step + 1) % every == 0 or step + 1 == self.num_steps

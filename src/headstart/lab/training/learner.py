@@ -1,0 +1,121 @@
+"""A model being taught: pictures and packed questions in, a loss out; saved as vLLM loads it."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.functional import cross_entropy
+
+from headstart.lab.training.attention import PACKED
+from headstart.lab.training.packing import Packed
+from headstart.lab.training.pixels import frame_processor, pixels, slice_processor
+from headstart.lab.training.sizes import DrafterSize, TargetSize
+from headstart.lab.training.template import Template
+
+
+class Learner(ABC):
+    """One of the two models, its words and its eyes. Not thread-safe."""
+
+    name: str
+    model: Any
+    template: Template
+
+    @property
+    @abstractmethod
+    def llama(self) -> Any:
+        """The language model without its head."""
+
+    @abstractmethod
+    def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
+        """uint8 ``[pictures, height, width, 3]`` to the clip's tokens ``[tokens, hidden]``."""
+
+    @abstractmethod
+    def save(self, directory: Path) -> None:
+        """Write a checkpoint in bf16 that `headstart.models` loads."""
+
+    def loss(self, packed: Packed, pictures: NDArray[np.uint8]) -> torch.Tensor:
+        """The sum of cross entropies over all answers' tokens, float32."""
+        self.llama.config._attn_implementation = PACKED
+        hidden = self.llama(
+            inputs_embeds=self._embed(packed, pictures)[None],
+            position_ids=packed.positions[None],
+            use_cache=False,
+            packed_prefix=packed.prefix_length,
+            packed_lengths=packed.lengths,
+        ).last_hidden_state[0]
+        # The head is as wide as the vocabulary: only where something is to be said.
+        scores = self.model.lm_head(hidden[packed.scored])
+        return cross_entropy(scores.float(), packed.targets, reduction="sum")
+
+    def _embed(self, packed: Packed, pictures: NDArray[np.uint8]) -> torch.Tensor:
+        embed = self.llama.get_input_embeddings()
+        clip = self.see(pictures)
+        return torch.cat([embed(packed.before), clip.float(), embed(packed.questions)])
+
+
+class TargetLearner(Learner):
+    """The target: transformers' Video-LLaVA."""
+
+    name = "target"
+
+    def __init__(self, size: TargetSize, tokenizer: Any) -> None:
+        self.size, self.tokenizer = size, tokenizer
+        self.model = size.build(tokenizer)
+        self.template = Template.of_target(tokenizer, size)
+        self._processor = frame_processor(size.tower.image_size)
+        # Never asked; it becomes the video tower's twin when it is saved.
+        self.model.model.image_tower.requires_grad_(False)
+        self.model.model.video_tower.config._attn_implementation = PACKED
+
+    @property
+    def llama(self) -> Any:
+        """The language model without its head."""
+        return self.model.model.language_model
+
+    def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
+        """Frames to the clip's tokens."""
+        values = pixels(pictures, self.size.tower.image_size, self._processor)
+        features: torch.Tensor = self.model.model.get_video_features(values[None]).pooler_output
+        return features.flatten(0, 1)
+
+    def save(self, directory: Path) -> None:
+        """As transformers does, the image tower equal to the video tower."""
+        inner = self.model.model
+        inner.image_tower.load_state_dict(inner.video_tower.state_dict())
+        dtype = torch.bfloat16
+        state = {name: tensor.to(dtype) for name, tensor in self.model.state_dict().items()}
+        before, self.model.config.dtype = self.model.config.dtype, dtype
+        self.model.save_pretrained(directory, state_dict=state)
+        self.model.config.dtype = before
+        self.tokenizer.save_pretrained(directory)
+        self._processor.save_pretrained(directory)
+
+
+class DrafterLearner(Learner):
+    """The drafter: our EventGPT."""
+
+    name = "drafter"
+
+    def __init__(self, size: DrafterSize, tokenizer: Any) -> None:
+        self.size, self.tokenizer = size, tokenizer
+        self.model = size.build(tokenizer)
+        self.template = Template.of_drafter(tokenizer, size)
+        self._processor = slice_processor(size.tower.image_size)
+
+    @property
+    def llama(self) -> Any:
+        """The language model without its head."""
+        return self.model.model
+
+    def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
+        """Slices to the window's tokens."""
+        values = pixels(pictures, self.size.tower.image_size, self._processor)
+        tokens: torch.Tensor = self.model.event_tokens(values)
+        return tokens
+
+    def save(self, directory: Path) -> None:
+        """Under the published names."""
+        self.model.save(directory, self.tokenizer)

@@ -1,0 +1,107 @@
+"""What is taught: a clip's pictures and some questions with the house's answers, in what order.
+
+Everything about step N follows from the seed and N: a run that goes on from a checkpoint is
+taught what the same run, never interrupted, would have been.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import LabError
+from headstart.lab.cache import Cache
+from headstart.lab.language.questions import Question
+from headstart.lab.language.styles import Answer
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A question in one of its wordings, and the answer with its facts."""
+
+    question: Question
+    wording: str
+    answer: Answer
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """A clip and exchanges about it; pictures are uint8 ``[pictures, height, width, 3]``."""
+
+    pictures: NDArray[np.uint8]
+    exchanges: tuple[Exchange, ...]
+
+
+class Lessons(Protocol):
+    """Clips to learn from, by number. Reading has no effect."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+    def lesson(self, number: int, random: Random, num_questions: int) -> Lesson:
+        """Clip ``number`` with that many different questions, drawn and worded by ``random``."""
+        ...
+
+
+class CachedLessons:
+    """Clips of rendered drives, as one of the two models sees and describes them."""
+
+    def __init__(self, cache: Cache, seeds: Sequence[int], house: str) -> None:
+        if house not in ("target", "drafter"):
+            raise LabError(f"{house} is not one of the pair; choose target or drafter")
+        self.cache, self.house = cache, house
+        self._places = [(seed, index) for seed in seeds for index in range(cache.recipe.num_clips)]
+        if missing := [seed for seed in seeds if not cache.has(seed)]:
+            raise LabError(
+                f"{len(missing)} of {len(seeds)} drives are not in {cache.directory};"
+                " render them with headstart lab data"
+            )
+
+    def __len__(self) -> int:
+        """Clips of all drives."""
+        return len(self._places)
+
+    def lesson(self, number: int, random: Random, num_questions: int) -> Lesson:
+        """Clip ``number`` with that many different questions, drawn and worded by ``random``."""
+        seed, index = self._places[number]
+        (clip,) = self.cache.clips(seed, [index])
+        pictures = clip.frames if self.house == "target" else clip.slices
+        answers = clip.target if self.house == "target" else clip.drafter
+        asked = random.sample(list(Question), min(num_questions, len(Question)))
+        return Lesson(
+            pictures,
+            tuple(Exchange(each, random.choice(each.value), answers[each]) for each in asked),
+        )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Which clips and questions make up each step."""
+
+    num_lessons: int
+    batch_size: int
+    num_questions: int
+    seed: int
+
+    def batch(self, lessons: Lessons, step: int) -> list[Lesson]:
+        """The lessons of a step; every clip comes once before any comes again."""
+        taken = range(step * self.batch_size, (step + 1) * self.batch_size)
+        return [self._lesson(lessons, place) for place in taken]
+
+    def _lesson(self, lessons: Lessons, place: int) -> Lesson:
+        epoch, offset = divmod(place, self.num_lessons)
+        order = _order(self.num_lessons, self.seed, epoch)
+        random = Random(f"{self.seed}/{epoch}/{offset}")
+        return lessons.lesson(order[offset], random, self.num_questions)
+
+
+@lru_cache(maxsize=2)
+def _order(num: int, seed: int, epoch: int) -> tuple[int, ...]:
+    order = list(range(num))
+    Random(f"{seed}/{epoch}").shuffle(order)
+    return tuple(order)

@@ -1,0 +1,62 @@
+"""A question as the ids that vLLM will see at inference: before the clip, and after it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headstart.lab.training.sizes import DrafterSize, TargetSize
+from headstart.models.eventgpt.prompt import event_prompt, place_events, placeholder_id
+from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER, video_prompt
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Ids before the clip's tokens, how many those are, and the ids after them."""
+
+    before: tuple[int, ...]
+    num_pictures: int
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Template:
+    """The words around one model's clip, and its tokenizer."""
+
+    tokenizer: Any
+    placeholder: int
+    num_pictures: int
+    encode: Callable[[str], list[int]]
+
+    @classmethod
+    def of_target(cls, tokenizer: Any, size: TargetSize) -> "Template":
+        """Video-LLaVA's: the prompt is encoded in one piece."""
+
+        def encode(question: str) -> list[int]:
+            return list(tokenizer(video_prompt(question))["input_ids"])
+
+        placeholder = tokenizer.convert_tokens_to_ids(VIDEO_PLACEHOLDER)
+        return cls(tokenizer, placeholder, size.num_tokens, encode)
+
+    @classmethod
+    def of_drafter(cls, tokenizer: Any, size: DrafterSize) -> "Template":
+        """EventGPT's: the words before and after the events are encoded apart."""
+
+        def encode(question: str) -> list[int]:
+            return place_events(tokenizer, list(tokenizer(event_prompt(question))["input_ids"]))
+
+        return cls(tokenizer, placeholder_id(tokenizer), size.num_tokens, encode)
+
+    def prompt(self, question: str) -> Prompt:
+        """A question's ids."""
+        ids = self.encode(question)
+        place = ids.index(self.placeholder)
+        return Prompt(tuple(ids[:place]), self.num_pictures, tuple(ids[place + 1 :]))
+
+    def answer(self, text: str) -> tuple[int, ...]:
+        """What the model should say, its end included."""
+        ids = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return (*ids, self.tokenizer.eos_token_id)
+
+    def decode(self, ids: list[int]) -> str:
+        """What the model said."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))

@@ -1,0 +1,149 @@
+"""Scores, the blind baseline, and what a whole run leaves behind."""
+
+import json
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from PIL import Image
+
+from headstart.errors import LabError
+from headstart.lab.cache import Cache, Recipe
+from headstart.lab.split import Split
+from headstart.lab.training.course import Course
+from headstart.lab.training.curve import draw_curve
+from headstart.lab.training.evaluation import evaluate_blind, usual_answers
+from headstart.lab.training.lessons import CachedLessons
+from headstart.lab.training.run import Run, rendered, shared_tokenizer
+from headstart.lab.training.sizes import PairSize
+from headstart.lab.vocabulary import train_lab_tokenizer
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    cache = Cache(tmp_path_factory.mktemp("drives"), Recipe(num_clips=3, width=28, height=28))
+    cache.fill([*Split.TRAIN.seeds(2), *Split.HELD_OUT.seeds(1)])
+    return cache
+
+
+@pytest.fixture(scope="module")
+def lab_tokenizer():
+    return train_lab_tokenizer(num_drives=2, num_clips=2)
+
+
+def tiny_size():
+    size = PairSize.tiny()
+    from dataclasses import replace
+
+    llama = replace(size.target.llama, max_tokens=1024)
+    return PairSize(
+        replace(size.target, llama=llama, num_frames=8),
+        replace(size.drafter, llama=llama, num_slices=5),
+    )
+
+
+def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tmp_path):
+    said, steps = [], []
+    run = Run(
+        cache,
+        tmp_path,
+        Course(3, batch_size=2, num_questions=2, num_examined=1),
+        size=tiny_size(),
+        num_evaluated=2,
+        num_questions_each=2,
+        num_threads=1,
+    )
+    for which in ("target", "drafter"):
+        run.train(which, lab_tokenizer, said.append, lambda c, h: steps.append(h.num_steps))
+        results = json.loads((tmp_path / "training" / which / "results.json").read_text())
+        assert len(results["losses"]) == 3
+        assert 0 <= results["facts"] <= 1
+        assert results["score"]["num_questions"] == results["blind"]["num_questions"] == 4
+        assert results["seed"] == 0
+        assert results["versions"]["torch"] == torch.__version__
+        assert (tmp_path / which / "model.safetensors").exists()
+        assert Image.open(tmp_path / "training" / which / "loss.png").size == (960, 540)
+    assert steps == [1, 2, 3, 1, 2, 3]
+    run.train("target", lab_tokenizer, said.append, lambda c, h: steps.append(0))
+    assert "is trained" in said[-1]
+    assert steps == [1, 2, 3, 1, 2, 3]
+
+
+def test_minutes_become_steps_once(cache, lab_tokenizer, tmp_path):
+    said = []
+    run = Run(
+        cache,
+        tmp_path,
+        Course(1, batch_size=2, num_questions=2),
+        tiny_size(),
+        minutes=0.002,
+        num_evaluated=1,
+    )
+    run.train("drafter", lab_tokenizer, said.append, lambda c, h: None)
+    results = json.loads((tmp_path / "training/drafter/results.json").read_text())
+    assert results["course"]["num_steps"] == len(results["losses"]) >= 1
+    assert "s a clip" in said[0]
+
+
+def test_drives_rendered_later_change_nothing_for_a_run_begun(cache, lab_tokenizer, tmp_path):
+    from dataclasses import replace
+
+    course = Course(2, batch_size=2, num_questions=2, num_examined=1)
+    run = Run(cache, tmp_path, course, tiny_size(), num_evaluated=1, num_threads=1)
+
+    def stop(course, history):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        replace(run, save_every_s=0.0).train("drafter", lab_tokenizer, lambda line: None, stop)
+    cache.fill(Split.TRAIN.seeds(3))
+    run.train("drafter", lab_tokenizer, lambda line: None, lambda c, h: None)
+    results = json.loads((tmp_path / "training/drafter/results.json").read_text())
+    assert results["num_clips"] == 6
+    assert results["course"]["num_drives"] == 2
+
+
+def test_the_tokenizer_is_made_once_for_a_pair(lab_tokenizer, tmp_path):
+    made = []
+
+    def make():
+        made.append(1)
+        return lab_tokenizer
+
+    first, second = (shared_tokenizer(tmp_path, make) for _ in range(2))
+    assert made == [1]
+    assert first.get_vocab() == second.get_vocab() == lab_tokenizer.get_vocab()
+    assert second("Is it safe?")["input_ids"] == lab_tokenizer("Is it safe?")["input_ids"]
+
+
+def test_lessons_are_the_house_s_own(cache):
+    from random import Random
+
+    seeds = rendered(cache, Split.TRAIN)[:2]
+    target, drafter = (CachedLessons(cache, seeds, house) for house in ("target", "drafter"))
+    assert len(target) == 6
+    assert target.lesson(0, Random(0), 3).pictures.shape == (8, 28, 28, 3)
+    assert drafter.lesson(0, Random(0), 3).pictures.shape == (5, 28, 28, 3)
+    both = [each.lesson(4, Random(7), 3).exchanges for each in (target, drafter)]
+    assert [e.wording for e in both[0]] == [e.wording for e in both[1]]
+    assert [e.answer.text for e in both[0]] != [e.answer.text for e in both[1]]
+    with pytest.raises(LabError, match="choose target or drafter"):
+        CachedLessons(cache, [], "judge")
+    with pytest.raises(LabError, match="headstart lab data"):
+        CachedLessons(cache, [77], "target")
+
+
+def test_the_blind_one_says_what_is_usual_and_scores_below_the_truth(cache):
+    seeds = rendered(cache, Split.TRAIN)
+    usual = usual_answers(cache, seeds, "target")
+    lessons = CachedLessons(cache, rendered(cache, Split.HELD_OUT), "target")
+    blind = evaluate_blind(usual, lessons, 3, num_questions=16)
+    assert blind.num_questions == 48
+    assert blind.facts < 0.9
+    assert len(blind.of_question) == 16
+
+
+def test_a_curve_can_be_drawn_of_one_step(tmp_path):
+    draw_curve(tmp_path / "one.png", "one", [2.0], [(1, 2.5)])
+    assert Image.open(tmp_path / "one.png").size == (960, 540)

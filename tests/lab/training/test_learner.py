@@ -1,0 +1,119 @@
+"""What is saved is what was trained, under the names that vLLM's models take."""
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from safetensors.torch import load_file
+from transformers import (
+    AutoConfig,
+    AutoImageProcessor,
+    AutoTokenizer,
+    VideoLlavaForConditionalGeneration,
+)
+
+from headstart.lab.training.generation import answer
+from headstart.lab.training.sizes import PairSize
+from headstart.models.checkpoint import check_checkpoint
+from headstart.models.eventgpt.config import EventChatConfig
+from headstart.models.eventgpt.view import EventGptView
+from headstart.models.eventgpt.weights import published_shapes
+from headstart.models.video_llava.geometry import video_geometry
+from headstart.models.video_llava.weights import canonical_name, expected_shapes
+from tests.models.eventgpt_reference import EventGptReference
+
+
+def pictures(num):
+    return np.random.default_rng(num).integers(0, 256, (num, 28, 28, 3), dtype=np.uint8)
+
+
+def test_the_target_s_checkpoint_is_complete_and_says_the_same(learners, tmp_path, tokenizer):
+    learner = learners[0]
+    learner.model.to(torch.bfloat16).float()  # what bf16 keeps
+    learner.save(tmp_path)
+    config = AutoConfig.from_pretrained(tmp_path)
+    check_checkpoint(tmp_path, expected_shapes(config), canonical_name)
+    assert video_geometry(config).num_pictures == 2
+    assert AutoTokenizer.from_pretrained(tmp_path).get_vocab() == tokenizer.get_vocab()
+    assert AutoImageProcessor.from_pretrained(tmp_path).crop_size["height"] == 28
+    stored = load_file(tmp_path / "model.safetensors")
+    assert {tensor.dtype for tensor in stored.values()} == {torch.bfloat16}
+    twins = [name for name in stored if "image_tower" in name]
+    assert twins
+    for name in twins:
+        assert torch.equal(stored[name], stored[name.replace("image_tower", "video_tower")])
+    assert next(learner.model.parameters()).dtype == torch.float32
+
+    # transformers' own generate, one question at a time.
+    model = VideoLlavaForConditionalGeneration.from_pretrained(tmp_path, dtype=torch.float32)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    questions = ["What is ahead of us?", "Is it safe?"]
+    said = answer(learner, pictures(2), questions, max_tokens=8, dtype=torch.float32)
+    processor = AutoImageProcessor.from_pretrained(tmp_path)
+    (values,) = processor(images=list(pictures(2)), return_tensors="pt").values()
+    assert all(said)
+    for question, ids in zip(questions, said, strict=True):
+        prompt = learner.template.prompt(question)
+        whole = [*prompt.before, *[learner.template.placeholder] * prompt.num_pictures]
+        whole = torch.tensor([[*whole, *prompt.after]])
+        expected = model.generate(
+            input_ids=whole,
+            attention_mask=torch.ones_like(whole),
+            pixel_values_videos=values[None],
+            max_new_tokens=8,
+            do_sample=False,
+        )[0, whole.shape[1] :].tolist()
+        assert ids == [i for i in expected if i != tokenizer.eos_token_id]
+
+
+def test_the_drafter_s_checkpoint_has_the_published_names_and_says_the_same(learners, tmp_path):
+    learner = learners[1]
+    learner.model.to(torch.bfloat16).float()
+    learner.save(tmp_path)
+    config = EventChatConfig(**json.loads((tmp_path / "config.json").read_text()))
+    shapes = published_shapes(config)
+    state = learner.model.state_dict()
+    assert {name: tuple(tensor.shape) for name, tensor in state.items()} == shapes
+    EventGptView.from_config(config).check_checkpoint(tmp_path)
+    assert config.num_text_tokens == learner.tokenizer.convert_tokens_to_ids("<image>")
+    assert config.architectures == ["EventChatModel"]
+
+    from headstart.models.eventgpt.prompt import event_prompt
+
+    # Written apart from our code, from the published description.
+    reference = EventGptReference(tmp_path, config)
+    for name in reference.weights:
+        reference.weights[name] = reference.weights[name].float()
+    seen = pictures(2)
+    questions = ["What is ahead of us?", "Is it safe?"]
+    with torch.no_grad():
+        torch.testing.assert_close(
+            learner.see(seen), reference.event_tokens(seen), atol=1e-4, rtol=1e-3
+        )
+    said = answer(learner, seen, questions, max_tokens=8, dtype=torch.float32)
+    assert all(said)
+    for question, ids in zip(questions, said, strict=True):
+        expected, _, _ = reference.answer(seen, event_prompt(question), max_tokens=8)
+        assert ids == [i for i in expected if i != learner.tokenizer.eos_token_id]
+
+
+def test_the_default_pair_fits_its_package():
+    class Tokenizer:
+        bos_token_id, eos_token_id, pad_token_id = 1, 2, 4002
+
+        def __len__(self):
+            return 4006
+
+        def convert_tokens_to_ids(self, tokens):
+            return list(range(4000, 4000 + len(tokens))) if isinstance(tokens, list) else 4000
+
+    size = PairSize()
+    assert size.target.num_tokens == 1160
+    assert size.drafter.num_tokens == 150
+    with torch.device("meta"):
+        models = [size.target.build(Tokenizer()), size.drafter.build(Tokenizer())]
+    numbers = sum(tensor.numel() for model in models for tensor in model.state_dict().values())
+    assert 2 * numbers <= 80e6

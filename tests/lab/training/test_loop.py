@@ -1,0 +1,98 @@
+"""The loop: learns, and after a kill goes on as if nothing had been."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from headstart.errors import LabError
+from headstart.lab.training.course import Course
+from headstart.lab.training.lessons import Schedule
+from headstart.lab.training.loop import train
+from headstart.lab.training.run import make_learner
+from headstart.lab.training.savepoint import History, Savepoint
+from headstart.lab.training.sizes import PairSize
+from tests.lab.training.pupil import MadeUpLessons, course, make_tokenizer, run
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_killed_run_goes_on_with_the_same_losses(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    command = [sys.executable, "-m", "tests.lab.training.pupil", str(path)]
+    pupil = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        while pupil.stdout.readline().strip() != "5":
+            assert pupil.poll() is None
+    finally:
+        pupil.kill()  # SIGKILL
+        pupil.wait()
+    # A half-written state beside the whole one must not matter.
+    path.with_name("checkpoint.pt.partial").write_bytes(b"half")
+    first = []
+    resumed = run(path, report=lambda course, history: first.append(history.num_steps))
+    assert first == [6, 7, 8, 9, 10]
+    uninterrupted = run(tmp_path / "other.pt")
+    assert resumed.losses == uninterrupted.losses
+    assert resumed.held_out == uninterrupted.held_out
+    assert resumed.losses[-1] < resumed.losses[0]
+
+
+def test_a_finished_run_teaches_nothing_more(tmp_path):
+    run(tmp_path / "checkpoint.pt")
+    steps = []
+    again = run(tmp_path / "checkpoint.pt", report=lambda course, history: steps.append(1))
+    assert not steps
+    assert again.num_steps == 10
+
+
+def test_a_run_of_another_course_is_refused(tmp_path):
+    learner = make_learner("drafter", PairSize.tiny(), make_tokenizer())
+    savepoint = Savepoint(tmp_path / "checkpoint.pt")
+    optimizer = torch.optim.AdamW(learner.model.parameters())
+    savepoint.write(learner.model, optimizer, course(), History())
+    assert savepoint.course() == course()
+    with pytest.raises(LabError, match="another seed"):
+        savepoint.read(learner.model, optimizer, replace(course(), seed=1))
+    other = make_learner("target", PairSize.tiny(), make_tokenizer())
+    with pytest.raises(LabError, match="another size"):
+        savepoint.read(other.model, optimizer, course())
+
+
+def test_the_target_learns_too(tmp_path):
+    torch.manual_seed(0)
+    learner = make_learner("target", PairSize.tiny(), make_tokenizer())
+    lessons = MadeUpLessons(num=2)
+    taught = Course(30, batch_size=2, num_questions=2, learning_rate=1e-2, num_examined=2)
+    history = train(learner, lessons, lessons, taught, Savepoint(tmp_path / "s.pt"))
+    assert history.losses[-1] < 0.5 * history.losses[0]
+
+
+def test_every_clip_comes_once_before_any_comes_again():
+    lessons = MadeUpLessons(num=6)
+    schedule = Schedule(len(lessons), batch_size=4, num_questions=1, seed=3)
+    greys = [
+        int(lesson.pictures[0, 0, 0, 0])
+        for step in range(3)
+        for lesson in schedule.batch(lessons, step)
+    ]
+    every = sorted(int(lessons.lesson(n, Random(0), 1).pictures[0, 0, 0, 0]) for n in range(6))
+    assert sorted(greys[:6]) == sorted(greys[6:]) == every
+
+
+def test_the_rate_rises_then_falls():
+    rates = [course(100).rate(step) for step in range(100)]
+    top = rates.index(max(rates))
+    assert top == 4
+    assert max(rates) == pytest.approx(course().learning_rate)
+    assert rates[top:] == sorted(rates[top:], reverse=True)
+    assert rates[-1] == pytest.approx(0.05 * course().learning_rate, rel=0.05)
+    with pytest.raises(LabError):
+        Course(0)
