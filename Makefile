@@ -21,11 +21,11 @@ $(VENV)/.ready: pyproject.toml
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
-check: setup ## format, lint, types, layers and the tests that start no engine; under two minutes
+check: setup ## format, lint, types, layers and the quick tests, no engine among them; under two minutes
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
-	$(BIN)/pytest -q -m 'not engine'
+	$(BIN)/pytest -q -m 'not engine and not slow'
 
 test: setup ## every test, real engines included
 	$(BIN)/pytest -q

@@ -19,6 +19,8 @@ from headstart.lab.training.run import Run, rendered, shared_tokenizer
 from headstart.lab.training.sizes import PairSize
 from headstart.lab.vocabulary import train_lab_tokenizer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):

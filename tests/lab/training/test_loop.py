@@ -19,6 +19,7 @@ from headstart.lab.training.savepoint import History, Savepoint
 from headstart.lab.training.sizes import PairSize
 from tests.lab.training.pupil import MadeUpLessons, course, make_tokenizer, run
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 
 
