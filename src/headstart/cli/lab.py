@@ -98,7 +98,9 @@ def train(
     questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 16,
     learning_rate: Annotated[float, typer.Option(help="At its highest.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, order and questions.")] = 0,
-    threads: Annotated[int, typer.Option(help="Cores to use.")] = 2,
+    threads: Annotated[
+        int, typer.Option(help="Cores to use; more than one only if nothing else needs them.")
+    ] = 1,
     save_minutes: Annotated[float, typer.Option(help="How often the state is kept.")] = 5.0,
 ) -> None:
     """Train the pair on rendered drives. Killed, it goes on where it was when started again."""

@@ -43,7 +43,7 @@ def alone(learner, turn, pictures):
         values = learner._processor(images=list(pictures), return_tensors="pt")["pixel_values"]
         embeds = learner.llama.get_input_embeddings()(ids)
         start = len(prompt.before)
-        seen = learner.model.event_tokens(values)[None]
+        seen = learner.model.event_tokens(values - learner._paper[:, :, :1, :1])[None]
         rest = embeds[:, start + prompt.num_pictures :]
         embeds = torch.cat([embeds[:, :start], seen, rest], dim=1)
         logits = learner.model(inputs_embeds=embeds).logits

@@ -14,6 +14,7 @@ from headstart.lab.training.packing import Packed
 from headstart.lab.training.pixels import frame_processor, pixels, slice_processor
 from headstart.lab.training.sizes import DrafterSize, TargetSize
 from headstart.lab.training.template import Template
+from headstart.media.rendering import EVENTGPT_PALETTE
 
 
 class Learner(ABC):
@@ -33,8 +34,8 @@ class Learner(ABC):
         """uint8 ``[pictures, height, width, 3]`` to the clip's tokens ``[tokens, hidden]``."""
 
     @abstractmethod
-    def save(self, directory: Path) -> None:
-        """Write a checkpoint in bf16 that `headstart.models` loads."""
+    def save(self, directory: Path, dtype: torch.dtype = torch.bfloat16) -> None:
+        """Write a checkpoint that `headstart.models` loads."""
 
     def loss(self, packed: Packed, pictures: NDArray[np.uint8]) -> torch.Tensor:
         """The sum of cross entropies over all answers' tokens, float32."""
@@ -81,11 +82,10 @@ class TargetLearner(Learner):
         features: torch.Tensor = self.model.model.get_video_features(values[None]).pooler_output
         return features.flatten(0, 1)
 
-    def save(self, directory: Path) -> None:
+    def save(self, directory: Path, dtype: torch.dtype = torch.bfloat16) -> None:
         """As transformers does, the image tower equal to the video tower."""
         inner = self.model.model
         inner.image_tower.load_state_dict(inner.video_tower.state_dict())
-        dtype = torch.bfloat16
         state = {name: tensor.to(dtype) for name, tensor in self.model.state_dict().items()}
         before, self.model.config.dtype = self.model.config.dtype, dtype
         self.model.save_pretrained(directory, state_dict=state)
@@ -95,7 +95,13 @@ class TargetLearner(Learner):
 
 
 class DrafterLearner(Learner):
-    """The drafter: our EventGPT."""
+    """The drafter: our EventGPT.
+
+    Pictures of events are nearly all white paper, and white is far from zero to CLIP. Every step
+    of the patch embedding would then move all patches alike by more than the events do, and the
+    tower goes blind within a hundred steps. So the paper is zero while the drafter learns; the
+    checkpoint takes white pictures, with what white adds taken off its position embeddings.
+    """
 
     name = "drafter"
 
@@ -104,6 +110,14 @@ class DrafterLearner(Learner):
         self.model = size.build(tokenizer)
         self.template = Template.of_drafter(tokenizer, size)
         self._processor = slice_processor(size.tower.image_size)
+        edge = size.tower.patch_size
+        paper = np.full((1, edge, edge, 3), EVENTGPT_PALETTE.background, dtype=np.uint8)
+        self._paper = pixels(paper, edge, self._processor)
+        with torch.no_grad():
+            # White adds nothing to begin with: what is taken off stays small, and exact in bf16.
+            weight = self._embeddings.patch_embedding.weight
+            white = self._paper / self._paper.norm()
+            weight -= (weight * white).sum(dim=(1, 2, 3), keepdim=True) * white
 
     @property
     def llama(self) -> Any:
@@ -113,9 +127,20 @@ class DrafterLearner(Learner):
     def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
         """Slices to the window's tokens."""
         values = pixels(pictures, self.size.tower.image_size, self._processor)
-        tokens: torch.Tensor = self.model.event_tokens(values)
+        tokens: torch.Tensor = self.model.event_tokens(values - self._paper[:, :, :1, :1])
         return tokens
 
-    def save(self, directory: Path) -> None:
-        """Under the published names."""
-        self.model.save(directory, self.tokenizer)
+    @torch.no_grad()
+    def save(self, directory: Path, dtype: torch.dtype = torch.bfloat16) -> None:
+        """Under the published names, for pictures on white paper."""
+        positions = self._embeddings.position_embedding.weight
+        kept = positions.clone()
+        # By the weights as they are saved, so that white comes out the same.
+        weight = self._embeddings.patch_embedding.weight.to(dtype).float()
+        positions[1:] -= (weight * self._paper).sum(dim=(1, 2, 3))
+        self.model.save(directory, self.tokenizer, dtype)
+        positions.copy_(kept)
+
+    @property
+    def _embeddings(self) -> Any:
+        return self.model.model.visual_tower["visual_tower"]["vision_model"].embeddings

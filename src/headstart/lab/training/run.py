@@ -44,7 +44,7 @@ class Run:
     save_every_s: float = 300.0
     num_evaluated: int = 125
     num_questions_each: int = 4
-    num_threads: int = 2
+    num_threads: int = 1
 
     def train(self, which: str, tokenizer: Any, say: Say, report: Report) -> Path:
         """Train one of the pair; return where the model is."""
