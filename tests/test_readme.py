@@ -60,11 +60,12 @@ def test_the_pinned_engine_is_the_one_the_extras_install():
 
 
 def test_the_overhead_is_the_measured_one():
-    (file,) = (ROOT / "benchmarks" / "results").glob("engine_overhead_*.json")
-    measured = json.loads(file.read_text())
-    low, high = measured["interval_95"]
+    files = list((ROOT / "benchmarks" / "results").glob("engine_overhead_*.json"))
+    assert len(files) == 2  # built in one order and in the other
     words = " ".join(README.split())
-    assert (
-        f"times {measured['ratio_of_medians']:.2f} (95% interval {low:.2f} to {high:.2f};" in words
-    )
-    assert f"over {measured['repeats']} answers each" in words
+    for file in files:
+        measured = json.loads(file.read_text())
+        low, high = measured["interval_95"]
+        ratio = measured["ratio_of_medians"]
+        assert f"{ratio:.2f} (95% interval {low:.2f} to {high:.2f})" in words
+        assert f"over {measured['repeats']} answers" in words
