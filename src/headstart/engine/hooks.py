@@ -25,6 +25,7 @@ from headstart.drafters.cascade import Cascade
 from headstart.drafters.memory import Memory
 from headstart.drafting.draft import Draft
 from headstart.engine.asking import AskDetails
+from headstart.engine.installation import require_engine
 from headstart.engine.speech import text_vocabulary
 
 _ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
@@ -53,6 +54,7 @@ class HeadstartScheduler(Scheduler):
     """vLLM's scheduler, with drafters beside it in the engine's process."""
 
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
+        require_engine()  # of this very version: the interface below is not a public one
         super().__init__(vllm_config, *args, **kwargs)
         if not self.num_spec_tokens:
             raise ValueError(
@@ -126,12 +128,9 @@ class HeadstartScheduler(Scheduler):
 
     def _draft(self, request: Request, room: int) -> list[int]:
         params = request.sampling_params
-        if params is None or params.prompt_logprobs is not None:
-            return []
+        if params is None or params.prompt_logprobs is not None or request.use_structured_output:
+            return []  # left to vLLM alone: not shown to be the same with drafts
         # One token comes out of the step without a draft.
         room = min(room, request.max_tokens - request.num_output_tokens - 1)
         proposal = self._drafters.propose(request.request_id, request.output_token_ids, room)
-        draft = list(proposal.tokens)
-        if draft and request.use_structured_output:
-            draft = self.structured_output_manager.validate_tokens(request, draft)
-        return draft
+        return list(proposal.tokens)
