@@ -13,15 +13,18 @@ def test_data_renders_drives_of_both_splits_and_keeps_what_is_there(tmp_path):
     from headstart.lab.cache import Cache, Recipe
 
     cache = Cache(tmp_path, Recipe(num_clips=1, width=28, height=28))
-    done = lab("data", tmp_path, "--drives", 2, "--held-out", 1)
+    done = lab("data", tmp_path, "--drives", 2, "--held-out", 1, "--clips", 1)
     assert done.exit_code == 0, done.output
     assert [cache.has(seed) for seed in (0, 1, 2, 90_000)] == [True, True, False, True]
 
 
-def test_training_asks_how_long(tmp_path):
-    done = lab("train", tmp_path, tmp_path / "out")
+def test_drives_of_another_length_are_refused(tmp_path):
+    from headstart.lab.cache import Cache, Recipe
+
+    Cache(tmp_path, Recipe(num_clips=1, width=28, height=28))
+    done = lab("data", tmp_path, "--drives", 1, "--held-out", 1, "--clips", 2)
     assert done.exit_code == 1
-    assert "either --minutes or --steps" in done.output
+    assert "--clips 1" in " ".join(done.output.split())
 
 
 def test_training_without_drives_says_what_to_run(tmp_path):

@@ -66,19 +66,29 @@ class Which(Enum):
     BOTH = "both"
 
 
+_STEPS = {Which.TARGET: 500, Which.DRAFTER: 1200}
+
+
 @app.command()
 @report_errors
 def data(
     directory: Annotated[Path, typer.Argument(help="Where the drives are kept; made if absent.")],
-    drives: Annotated[int, typer.Option(help="Drives to train on, 40 clips each.")] = 250,
-    held_out: Annotated[int, typer.Option(help="Drives that are only measured on.")] = 15,
+    drives: Annotated[int, typer.Option(help="Drives to train on.")] = 900,
+    held_out: Annotated[int, typer.Option(help="Drives that are only measured on.")] = 100,
+    clips: Annotated[int, typer.Option(help="Clips of each drive, a second each.")] = 8,
     workers: Annotated[int, typer.Option(help="Processes that render.")] = 1,
 ) -> None:
     """Render seeded drives: frames, event slices, questions, answers. What is there stays."""
     from headstart.lab.cache import Cache, Recipe
     from headstart.lab.split import Split
 
-    cache = Cache(directory, None if (directory / "recipe.json").exists() else Recipe())
+    is_new = not (directory / "recipe.json").exists()
+    cache = Cache(directory, Recipe(num_clips=clips) if is_new else None)
+    if cache.recipe.num_clips != clips:
+        raise LabError(
+            f"{directory} holds drives of {cache.recipe.num_clips} clips: give --clips"
+            f" {cache.recipe.num_clips}, or another directory"
+        )
     # The held-out ones first: they are few, and no run ends without them.
     cache.fill([*Split.HELD_OUT.seeds(held_out), *Split.TRAIN.seeds(drives)], workers)
     Console().print(f"{drives} + {held_out} drives of {cache.recipe.num_clips} clips: {directory}")
@@ -90,13 +100,13 @@ def train(
     data: Annotated[Path, typer.Argument(help="Drives rendered by `headstart lab data`.")],
     output: Annotated[Path, typer.Argument(help="Where the models go, and what a run notes.")],
     model: Annotated[Which, typer.Option(help="Which of the pair.")] = Which.BOTH,
-    minutes: Annotated[
-        float | None, typer.Option(help="About how long each model is taught; or give --steps.")
+    steps: Annotated[
+        int | None, typer.Option(help="Steps of answering; 500 or 1200 unless given.")
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps of one batch each.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 8,
+    eye_steps: Annotated[int, typer.Option(help="Steps of seeing, before any word.")] = 1500,
+    batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 6,
     questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 16,
-    learning_rate: Annotated[float, typer.Option(help="At its highest.")] = 1e-3,
+    learning_rate: Annotated[float, typer.Option(help="AdamW's, at its highest.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, order and questions.")] = 0,
     threads: Annotated[
         int, typer.Option(help="Cores to use; more than one only if nothing else needs them.")
@@ -110,25 +120,28 @@ def train(
     from headstart.lab.training.run import Run, shared_tokenizer
     from headstart.lab.vocabulary import train_lab_tokenizer
 
-    if (minutes is None) == (steps is None):
-        raise LabError("say how long: either --minutes or --steps")
     console = Console()
     progress = Progress(lambda line: console.print(line, markup=False, highlight=False))
-    run = Run(
-        cache=Cache(data),
-        output=output,
-        course=Course(
-            num_steps=steps or 1,
-            batch_size=batch_size,
-            num_questions=questions,
-            learning_rate=learning_rate,
-            seed=seed,
-        ),
-        minutes=minutes,
-        save_every_s=save_minutes * 60,
-        num_threads=threads,
-    )
     tokenizer = shared_tokenizer(output, train_lab_tokenizer)
-    for which in ("target", "drafter"):
-        if model in (Which.BOTH, Which(which)):
-            run.train(which, tokenizer, progress.say, progress.of(which))
+    for which in (Which.TARGET, Which.DRAFTER):
+        if model not in (Which.BOTH, which):
+            continue
+        run = Run(
+            cache=Cache(data),
+            output=output,
+            course=Course(
+                num_steps=steps or _STEPS[which],
+                batch_size=batch_size,
+                num_questions=questions,
+                learning_rate=learning_rate,
+                # The drafter's slices are averaged: it always sees the window whole.
+                glance=2 if which is Which.TARGET else None,
+                seed=seed,
+            ),
+            eye_course=Course(
+                num_steps=eye_steps, batch_size=12, learning_rate=learning_rate, seed=seed
+            ),
+            save_every_s=save_minutes * 60,
+            num_threads=threads,
+        )
+        run.train(which.value, tokenizer, progress.say, progress.of)

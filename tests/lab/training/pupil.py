@@ -10,11 +10,13 @@ from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import Answer
 from headstart.lab.tokenizer import train_tokenizer
 from headstart.lab.training.course import Course
-from headstart.lab.training.lessons import Exchange, Lesson
+from headstart.lab.training.lessons import Exchange, Lesson, evenly
 from headstart.lab.training.loop import train
+from headstart.lab.training.optimizer import optimizer_of
 from headstart.lab.training.run import make_learner
 from headstart.lab.training.savepoint import Savepoint
 from headstart.lab.training.sizes import PairSize
+from headstart.lab.training.speaking import Speaking
 from headstart.lab.vocabulary import LAB_PLACEHOLDERS
 
 WORDS = ["red", "car", "tree", "night", "rain", "left", "right", "ahead"]
@@ -28,6 +30,9 @@ class MadeUpLessons:
 
     def __len__(self):
         return self.num
+
+    def spread(self, num):
+        return evenly(self.num, num)
 
     def lesson(self, number, random, num_questions):
         grey = 20 + 200 * number // self.num
@@ -55,8 +60,19 @@ def run(path, which="drafter", report=lambda course, history: None):
     torch.set_num_threads(1)
     torch.manual_seed(0)
     learner = make_learner(which, PairSize.tiny(), make_tokenizer())
-    lessons = MadeUpLessons()
-    return train(learner, lessons, lessons, course(), Savepoint(path), 0.0, report)
+    return teach(learner, MadeUpLessons(), course(), path, report)
+
+
+def teach(learner, lessons, course, path, report=lambda course, history: None):
+    return train(
+        learner.model,
+        optimizer_of(learner.model, course.weight_decay),
+        Speaking(learner, lessons, lessons, course),
+        course,
+        Savepoint(path),
+        0.0,
+        report,
+    )
 
 
 if __name__ == "__main__":

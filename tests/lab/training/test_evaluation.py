@@ -47,63 +47,51 @@ def tiny_size():
 
 def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tmp_path):
     said, steps = [], []
+
+    def counted(name):
+        return lambda course, history: steps.append((name, history.num_steps))
+
     run = Run(
         cache,
         tmp_path,
-        Course(3, batch_size=2, num_questions=2, num_examined=1),
+        Course(3, batch_size=2, num_questions=2, num_examined=1, glance=2),
+        Course(2, batch_size=2, num_examined=1),
         size=tiny_size(),
         num_evaluated=2,
         num_questions_each=2,
         num_threads=1,
     )
     for which in ("target", "drafter"):
-        run.train(which, lab_tokenizer, said.append, lambda c, h: steps.append(h.num_steps))
+        run.train(which, lab_tokenizer, said.append, counted)
         results = json.loads((tmp_path / "training" / which / "results.json").read_text())
         assert len(results["losses"]) == 3
         assert 0 <= results["facts"] <= 1
         assert results["score"]["num_questions"] == results["blind"]["num_questions"] == 4
         assert results["seed"] == 0
+        assert set(results["eyes"]) >= {"place", "kind", "role"}
         assert results["versions"]["torch"] == torch.__version__
         assert (tmp_path / which / "model.safetensors").exists()
         assert Image.open(tmp_path / "training" / which / "loss.png").size == (960, 540)
-    assert steps == [1, 2, 3, 1, 2, 3]
-    run.train("target", lab_tokenizer, said.append, lambda c, h: steps.append(0))
+    each = [("target's eyes", 1), ("target's eyes", 2), *(("target", n) for n in (1, 2, 3))]
+    assert steps[:5] == each
+    assert len(steps) == 10
+    run.train("target", lab_tokenizer, said.append, counted)
     assert "is trained" in said[-1]
-    assert steps == [1, 2, 3, 1, 2, 3]
+    assert len(steps) == 10
 
 
-def test_minutes_become_steps_once(cache, lab_tokenizer, tmp_path):
-    said = []
-    run = Run(
-        cache,
-        tmp_path,
-        Course(1, batch_size=2, num_questions=2),
-        tiny_size(),
-        minutes=0.002,
-        num_evaluated=1,
-    )
-    run.train("drafter", lab_tokenizer, said.append, lambda c, h: None)
-    results = json.loads((tmp_path / "training/drafter/results.json").read_text())
-    assert results["course"]["num_steps"] == len(results["losses"]) >= 1
-    assert "s a clip" in said[0]
-
-
-def test_drives_rendered_later_change_nothing_for_a_run_begun(cache, lab_tokenizer, tmp_path):
-    from dataclasses import replace
-
+def test_drives_rendered_since_a_run_began_are_refused(cache, lab_tokenizer, tmp_path):
     course = Course(2, batch_size=2, num_questions=2, num_examined=1)
-    run = Run(cache, tmp_path, course, tiny_size(), num_evaluated=1, num_threads=1)
+    run = Run(cache, tmp_path, course, course, tiny_size(), save_every_s=0.0, num_evaluated=1)
 
     def stop(course, history):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        replace(run, save_every_s=0.0).train("drafter", lab_tokenizer, lambda line: None, stop)
+        run.train("drafter", lab_tokenizer, lambda line: None, lambda name: stop)
     cache.fill(Split.TRAIN.seeds(3))
-    run.train("drafter", lab_tokenizer, lambda line: None, lambda c, h: None)
-    results = json.loads((tmp_path / "training/drafter/results.json").read_text())
-    assert results["num_clips"] == 6
-    assert results["course"]["num_drives"] == 2
+    with pytest.raises(LabError, match="another num_drives"):
+        run.train("drafter", lab_tokenizer, lambda line: None, lambda name: stop)
 
 
 def test_the_tokenizer_is_made_once_for_a_pair(lab_tokenizer, tmp_path):

@@ -56,7 +56,7 @@ def test_the_target_s_checkpoint_is_complete_and_says_the_same(learners, tmp_pat
     (values,) = processor(images=list(pictures(2)), return_tensors="pt").values()
     assert all(said)
     for question, ids in zip(questions, said, strict=True):
-        prompt = learner.template.prompt(question)
+        prompt = learner.template.prompt(question, learner.num_tokens(2))
         whole = [*prompt.before, *[learner.template.placeholder] * prompt.num_pictures]
         whole = torch.tensor([[*whole, *prompt.after]])
         expected = model.generate(
@@ -135,8 +135,8 @@ def test_the_default_pair_fits_its_package():
             return list(range(4000, 4000 + len(tokens))) if isinstance(tokens, list) else 4000
 
     size = PairSize()
-    assert size.target.num_tokens == 1160
-    assert size.drafter.num_tokens == 150
+    assert size.target.num_tokens == 520
+    assert size.drafter.num_tokens == 70
     with torch.device("meta"):
         models = [size.target.build(Tokenizer()), size.drafter.build(Tokenizer())]
     numbers = sum(tensor.numel() for model in models for tensor in model.state_dict().values())

@@ -7,11 +7,11 @@ torch = pytest.importorskip("torch")
 
 from headstart.errors import HeadstartError
 from headstart.lab.training.packing import Turn, pack
-from headstart.lab.training.sizes import PairSize
 from headstart.lab.training.template import Prompt, Template
 from headstart.models.eventgpt.prompt import event_prompt
 from headstart.models.video_llava.prompt import video_prompt
 
+NUM_PICTURES = 10
 TURNS = [
     ("What is ahead of us?", "A red car drives ahead of us."),
     ("Is it safe to go on?", "No."),
@@ -20,7 +20,8 @@ TURNS = [
 
 
 def turns_of(learner):
-    return [Turn(learner.template.prompt(q), learner.template.answer(a)) for q, a in TURNS]
+    template, num = learner.template, learner.num_tokens(2)
+    return [Turn(template.prompt(q, num), template.answer(a)) for q, a in TURNS]
 
 
 def pictures_of(learner):
@@ -94,16 +95,16 @@ def expand(ids, placeholder, num):
 
 
 def whole(template, question):
-    prompt = template.prompt(question)
+    prompt = template.prompt(question, NUM_PICTURES)
     return [*prompt.before, *[template.placeholder] * prompt.num_pictures, *prompt.after]
 
 
 def test_the_target_is_taught_the_ids_of_the_whole_prompt(tokenizer):
-    template = Template.of_target(tokenizer, PairSize.tiny().target)
+    template = Template.of_target(tokenizer)
     ids = tokenizer.encode(video_prompt("Is it safe?"))
     video = tokenizer.convert_tokens_to_ids("<video>")
-    assert whole(template, "Is it safe?") == expand(ids, video, template.num_pictures)
-    assert template.prompt("Is it safe?").before[0] == tokenizer.bos_token_id
+    assert whole(template, "Is it safe?") == expand(ids, video, NUM_PICTURES)
+    assert template.prompt("Is it safe?", NUM_PICTURES).before[0] == tokenizer.bos_token_id
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["placeholder is a token", "it is not"])
@@ -116,18 +117,18 @@ def test_the_drafter_is_taught_the_ids_that_vllm_makes(tokenizer, named):
 
     if not named:
         tokenizer = train_tokenizer(["USER: Is it safe? ASSISTANT: No."], max_pieces=300)
-    template = Template.of_drafter(tokenizer, PairSize.tiny().drafter)
+    template = Template.of_drafter(tokenizer)
     info = SimpleNamespace(get_tokenizer=lambda: tokenizer)
     ids = processing.EventGptMultiModalProcessor._postprocess_prompt(
         SimpleNamespace(info=info), tokenizer.encode(event_prompt("Is it safe?"))
     )
     placeholder = processing.EventGptProcessingInfo.get_placeholder_id(info)
     assert ids.count(placeholder) == 1
-    assert whole(template, "Is it safe?") == expand(ids, placeholder, template.num_pictures)
+    assert whole(template, "Is it safe?") == expand(ids, placeholder, NUM_PICTURES)
 
 
 def test_an_answer_is_what_decoding_gives_back(tokenizer):
-    template = Template.of_target(tokenizer, PairSize.tiny().target)
+    template = Template.of_target(tokenizer)
     ids = template.answer("A red car, ahead.")
     assert ids[-1] == tokenizer.eos_token_id
     assert template.decode(list(ids)) == "A red car, ahead."

@@ -28,7 +28,7 @@ from headstart.lab.world.kinds import (
 )
 from headstart.lab.world.scene import Road, Scene, Thing
 
-TORSO_PX = 18.0
+TORSO_PX = 20.0
 """Whoever is smaller than this at a width of 168 pixels wears no colour one can name."""
 COLOUR_AT_NIGHT_M = 18.0
 
@@ -39,6 +39,13 @@ class Reach(Enum):
     NEAR = "near"
     MIDDLE = "middle"
     FAR = "far"
+
+    @classmethod
+    def of(cls, distance_m: float) -> "Reach":
+        """In the words for a distance."""
+        if distance_m < 10.0:
+            return cls.NEAR
+        return cls.MIDDLE if distance_m < 20.0 else cls.FAR
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,7 @@ def _groups(things: list[Thing], scene: Scene, colours: bool) -> tuple[Group, ..
         weight = sum(thing.box.area for thing in members) * _URGENCY[role]
         colour = nearest.colour if named else None
         moves = any(thing.moves for thing in members)
-        reach = _reach(nearest.z)
+        reach = Reach.of(nearest.z)
         groups.append(Group(kind, role, side, len(members), colour, reach, moves, weight))
     return tuple(sorted(groups, key=lambda group: -group.weight))
 
@@ -156,9 +163,3 @@ _URGENCY = {
     Role.WAITING: 1.2,
     Role.PARKED: 0.4,
 }
-
-
-def _reach(distance_m: float) -> Reach:
-    if distance_m < 10.0:
-        return Reach.NEAR
-    return Reach.MIDDLE if distance_m < 20.0 else Reach.FAR

@@ -16,6 +16,9 @@ class Course:
     batch_size: int = 8
     num_questions: int = 16
     learning_rate: float = 1e-3
+    # Pictures of a glance, and the share of steps, the last ones, that see a clip whole.
+    glance: int | None = None
+    whole_share: float = 0.15
     lowest_share: float = 0.05
     warmup_share: float = 0.05
     weight_decay: float = 0.05
@@ -37,6 +40,10 @@ class Course:
         done = (step - warmup) / max(1, self.num_steps - warmup)
         share = self.lowest_share + (1 - self.lowest_share) * (1 + cos(pi * done)) / 2
         return self.learning_rate * share
+
+    def num_glanced(self, step: int) -> int | None:
+        """How many pictures a clip is shown as in this step; None is all of them."""
+        return self.glance if step < (1 - self.whole_share) * self.num_steps else None
 
     def is_examined_after(self, step: int) -> bool:
         """Whether the held-out loss is taken after this step."""

@@ -77,14 +77,13 @@ def _score(
 ) -> Score:
     scores: dict[str, list[float]] = defaultdict(list)
     exact = 0
-    num_lessons = min(num_lessons, len(lessons))
-    for place in range(num_lessons):
-        number = place * len(lessons) // num_lessons
+    numbers = lessons.spread(num_lessons)
+    for place, number in enumerate(numbers):
         lesson = lessons.lesson(number, Random(number), num_questions)
         for text, exchange in zip(speak(lesson), lesson.exchanges, strict=True):
             scores[exchange.question.name].append(score(text, exchange.answer.facts))
             exact += text == exchange.answer.text
-        report(place + 1, num_lessons)
+        report(place + 1, len(numbers))
     every = [value for values in scores.values() for value in values]
     return Score(
         num_questions=len(every),

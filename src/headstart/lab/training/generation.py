@@ -36,7 +36,8 @@ def _decode(
 ) -> list[list[int]]:
     tokenizer, llama = learner.template.tokenizer, learner.llama
     embed = llama.get_input_embeddings()
-    prompts = [learner.template.prompt(question) for question in questions]
+    num_tokens = learner.num_tokens(len(pictures))
+    prompts = [learner.template.prompt(question, num_tokens) for question in questions]
     clip = learner.see(pictures).float()
     prefix = torch.cat([embed(torch.tensor(prompts[0].before)), clip])
     cache = DynamicCache()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 from torch.nn.functional import cross_entropy
 
 from headstart.lab.training.attention import PACKED
@@ -29,9 +30,32 @@ class Learner(ABC):
     def llama(self) -> Any:
         """The language model without its head."""
 
+    @property
     @abstractmethod
+    def eyes(self) -> list[nn.Module]:
+        """All that is between pixels and the clip's tokens."""
+
+    @property
+    @abstractmethod
+    def grid(self) -> int:
+        """Patches along each side of a picture."""
+
+    @property
+    def width(self) -> int:
+        """Numbers in a token."""
+        return int(self.llama.config.hidden_size)
+
+    @abstractmethod
+    def num_tokens(self, num_pictures: int) -> int:
+        """Tokens of a clip shown as so many pictures."""
+
+    @abstractmethod
+    def look(self, clips: NDArray[np.uint8]) -> torch.Tensor:
+        """uint8 ``[clips, pictures, height, width, 3]`` to tokens ``[clips, tokens, hidden]``."""
+
     def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
         """uint8 ``[pictures, height, width, 3]`` to the clip's tokens ``[tokens, hidden]``."""
+        return self.look(pictures[None])[0]
 
     @abstractmethod
     def save(self, directory: Path, dtype: torch.dtype = torch.bfloat16) -> None:
@@ -65,7 +89,7 @@ class TargetLearner(Learner):
     def __init__(self, size: TargetSize, tokenizer: Any) -> None:
         self.size, self.tokenizer = size, tokenizer
         self.model = size.build(tokenizer)
-        self.template = Template.of_target(tokenizer, size)
+        self.template = Template.of_target(tokenizer)
         self._processor = frame_processor(size.tower.image_size)
         # Never asked; it becomes the video tower's twin when it is saved.
         self.model.model.image_tower.requires_grad_(False)
@@ -76,11 +100,27 @@ class TargetLearner(Learner):
         """The language model without its head."""
         return self.model.model.language_model
 
-    def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
-        """Frames to the clip's tokens."""
-        values = pixels(pictures, self.size.tower.image_size, self._processor)
+    @property
+    def eyes(self) -> list[nn.Module]:
+        """The video tower and the projector."""
+        return [self.model.model.video_tower, self.model.model.multi_modal_projector]
+
+    @property
+    def grid(self) -> int:
+        """Patches along each side of a frame."""
+        return self.size.tower.grid
+
+    def num_tokens(self, num_pictures: int) -> int:
+        """Every frame has its own."""
+        return num_pictures * self.size.tower.tokens_per_picture
+
+    def look(self, clips: NDArray[np.uint8]) -> torch.Tensor:
+        """Frames to the clips' tokens."""
+        values = pixels(
+            clips.reshape(-1, *clips.shape[2:]), self.size.tower.image_size, self._processor
+        )
         features: torch.Tensor = self.model.model.get_video_features(values[None]).pooler_output
-        return features.flatten(0, 1)
+        return features.reshape(len(clips), -1, self.width)
 
     def save(self, directory: Path, dtype: torch.dtype = torch.bfloat16) -> None:
         """As transformers does, the image tower equal to the video tower."""
@@ -108,7 +148,7 @@ class DrafterLearner(Learner):
     def __init__(self, size: DrafterSize, tokenizer: Any) -> None:
         self.size, self.tokenizer = size, tokenizer
         self.model = size.build(tokenizer)
-        self.template = Template.of_drafter(tokenizer, size)
+        self.template = Template.of_drafter(tokenizer)
         self._processor = slice_processor(size.tower.image_size)
         edge = size.tower.patch_size
         paper = np.full((1, edge, edge, 3), EVENTGPT_PALETTE.background, dtype=np.uint8)
@@ -124,10 +164,28 @@ class DrafterLearner(Learner):
         """The language model without its head."""
         return self.model.model
 
-    def see(self, pictures: NDArray[np.uint8]) -> torch.Tensor:
-        """Slices to the window's tokens."""
-        values = pixels(pictures, self.size.tower.image_size, self._processor)
-        tokens: torch.Tensor = self.model.event_tokens(values - self._paper[:, :, :1, :1])
+    @property
+    def eyes(self) -> list[nn.Module]:
+        """The tower, the projector and the adaptor."""
+        inner = self.model.model
+        return [inner.visual_tower, inner.visual_projector, inner.feature_adaptor]
+
+    @property
+    def grid(self) -> int:
+        """Patches along each side of a slice."""
+        return self.size.tower.grid
+
+    def num_tokens(self, num_pictures: int) -> int:
+        """One a slice, then one a place: the slices share their places."""
+        return num_pictures + self.size.tower.tokens_per_picture
+
+    def look(self, clips: NDArray[np.uint8]) -> torch.Tensor:
+        """Slices to the windows' tokens."""
+        values = pixels(
+            clips.reshape(-1, *clips.shape[2:]), self.size.tower.image_size, self._processor
+        )
+        values = (values - self._paper[:, :, :1, :1]).unflatten(0, clips.shape[:2])
+        tokens: torch.Tensor = self.model.event_tokens(values)
         return tokens
 
     @torch.no_grad()

@@ -4,7 +4,7 @@ Everything about step N follows from the seed and N: a run that goes on from a c
 taught what the same run, never interrupted, would have been.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
@@ -47,6 +47,10 @@ class Lessons(Protocol):
         """Clip ``number`` with that many different questions, drawn and worded by ``random``."""
         ...
 
+    def spread(self, num: int) -> list[int]:
+        """The numbers of ``num`` clips, or of all if there are fewer, evenly spread."""
+        ...
+
 
 class CachedLessons:
     """Clips of rendered drives, as one of the two models sees and describes them."""
@@ -66,9 +70,17 @@ class CachedLessons:
         """Clips of all drives."""
         return len(self._places)
 
+    def place(self, number: int) -> tuple[int, int]:
+        """The drive's seed, and which of its clips."""
+        return self._places[number]
+
+    def spread(self, num: int) -> list[int]:
+        """The numbers of ``num`` clips, or of all if there are fewer, evenly spread."""
+        return evenly(len(self), num)
+
     def lesson(self, number: int, random: Random, num_questions: int) -> Lesson:
         """Clip ``number`` with that many different questions, drawn and worded by ``random``."""
-        seed, index = self._places[number]
+        seed, index = self.place(number)
         (clip,) = self.cache.clips(seed, [index])
         pictures = clip.frames if self.house == "target" else clip.slices
         answers = clip.target if self.house == "target" else clip.drafter
@@ -79,25 +91,17 @@ class CachedLessons:
         )
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Which clips and questions make up each step."""
+def evenly(total: int, num: int) -> list[int]:
+    """``num`` numbers below ``total``, evenly spread; all of them if there are fewer."""
+    num = min(num, total)
+    return [place * total // num for place in range(num)]
 
-    num_lessons: int
-    batch_size: int
-    num_questions: int
-    seed: int
 
-    def batch(self, lessons: Lessons, step: int) -> list[Lesson]:
-        """The lessons of a step; every clip comes once before any comes again."""
-        taken = range(step * self.batch_size, (step + 1) * self.batch_size)
-        return [self._lesson(lessons, place) for place in taken]
-
-    def _lesson(self, lessons: Lessons, place: int) -> Lesson:
-        epoch, offset = divmod(place, self.num_lessons)
-        order = _order(self.num_lessons, self.seed, epoch)
-        random = Random(f"{self.seed}/{epoch}/{offset}")
-        return lessons.lesson(order[offset], random, self.num_questions)
+def drawn(step: int, batch_size: int, num_lessons: int, seed: int) -> Iterator[tuple[int, Random]]:
+    """A step's lessons, each with its own chance; all come once before any comes again."""
+    for place in range(step * batch_size, (step + 1) * batch_size):
+        epoch, offset = divmod(place, num_lessons)
+        yield _order(num_lessons, seed, epoch)[offset], Random(f"{seed}/{epoch}/{offset}")
 
 
 @lru_cache(maxsize=2)

@@ -27,6 +27,7 @@ class Results:
     history: History
     score: Score
     blind: Score
+    names: dict[str, float]
     num_threads: int
 
     def write(self, path: Path) -> None:
@@ -49,6 +50,7 @@ class Results:
             "held_out_loss": self.history.held_out[-1][1],
             "score": asdict(self.score),
             "blind": asdict(self.blind),
+            "eyes": self.names,
             "held_out_losses": self.history.held_out,
             "losses": [round(loss, 5) for loss in self.history.losses],
         }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from headstart.errors import LabError
 from headstart.lab.cache import Cache
@@ -18,35 +19,34 @@ from headstart.lab.split import Split
 from headstart.lab.training.course import Course
 from headstart.lab.training.curve import draw_curve
 from headstart.lab.training.evaluation import evaluate, evaluate_blind, usual_answers
+from headstart.lab.training.eyes import Naming
 from headstart.lab.training.learner import DrafterLearner, Learner, TargetLearner
 from headstart.lab.training.lessons import CachedLessons
-from headstart.lab.training.loop import Report, seconds_a_lesson, train
+from headstart.lab.training.loop import Report, train
+from headstart.lab.training.optimizer import optimizer_of
 from headstart.lab.training.results import Results
 from headstart.lab.training.savepoint import History, Savepoint
 from headstart.lab.training.sizes import PairSize
+from headstart.lab.training.speaking import Speaking
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What to train on what; either ``course.num_steps`` holds or, if given, ``minutes``.
-
-    With ``minutes`` the number of steps is measured once, at the start, and kept in the state:
-    the learning rate has to know the end.
-    """
+    """What to train on what: first the eyes by ``eye_course``, then the words by ``course``."""
 
     cache: Cache
     output: Path
     course: Course
+    eye_course: Course
     size: PairSize = field(default_factory=PairSize)
-    minutes: float | None = None
     save_every_s: float = 300.0
     num_evaluated: int = 125
     num_questions_each: int = 4
     num_threads: int = 1
 
-    def train(self, which: str, tokenizer: Any, say: Say, report: Report) -> Path:
+    def train(self, which: str, tokenizer: Any, say: Say, report: Callable[[str], Report]) -> Path:
         """Train one of the pair; return where the model is."""
         torch.set_num_threads(self.num_threads)
         model = self.output / which
@@ -57,40 +57,47 @@ class Run:
         torch.manual_seed(self.course.seed)
         learner = make_learner(which, self.size, tokenizer)
         known = rendered(self.cache, Split.TRAIN)
-        savepoint = Savepoint(notes / "checkpoint.pt")
-        course = self._course(learner, known, savepoint, say)
-        if len(known) < course.num_drives:
-            raise LabError(
-                f"{which} began with {course.num_drives} drives and {self.cache.directory} has"
-                f" {len(known)}; render them again with headstart lab data"
-            )
-        known = known[: course.num_drives]
         lessons = CachedLessons(self.cache, known, which)
         held_out = CachedLessons(self.cache, rendered(self.cache, Split.HELD_OUT), which)
-        history = train(learner, lessons, held_out, course, savepoint, self.save_every_s, report)
+        names = self._open_eyes(learner, lessons, held_out, notes, say, report(f"{which}'s eyes"))
+        # Drives that came since are another course, and refused.
+        course = replace(self.course, num_drives=len(known))
+        history = train(
+            learner.model,
+            optimizer_of(learner.model, decay=course.weight_decay),
+            Speaking(learner, lessons, held_out, course),
+            course,
+            Savepoint(notes / "checkpoint.pt"),
+            self.save_every_s,
+            report(which),
+        )
         learner.save(model)
         draw_curve(
             notes / "loss.png", f"{which}, seed {course.seed}", history.losses, history.held_out
         )
-        self._evaluate(learner, known, held_out, course, history, notes, say)
+        self._evaluate(learner, known, held_out, course, history, names, notes, say)
         return model
 
-    def _course(
-        self, learner: Learner, known: Sequence[int], savepoint: Savepoint, say: Say
-    ) -> Course:
-        before = savepoint.course()
-        if before is not None:
-            say(f"{learner.name}: going on with the run of {before.num_steps} steps")
-            course = replace(self.course, num_drives=before.num_drives)
-            return course if self.minutes is None else replace(course, num_steps=before.num_steps)
-        course = replace(self.course, num_drives=len(known))
-        if self.minutes is None:
-            return course
-        lessons = CachedLessons(self.cache, known, learner.name)
-        seconds = seconds_a_lesson(learner, lessons, course.num_questions)
-        num_steps = max(1, int(self.minutes * 60 / (seconds * course.batch_size)))
-        say(f"{learner.name}: {seconds:.2f} s a clip, so {num_steps} steps in {self.minutes:g} min")
-        return replace(course, num_steps=num_steps)
+    def _open_eyes(
+        self,
+        learner: Learner,
+        lessons: CachedLessons,
+        held_out: CachedLessons,
+        notes: Path,
+        say: Say,
+        report: Report,
+    ) -> dict[str, float]:
+        """Teach the eyes; return how often they name each thing right."""
+        course = replace(self.eye_course, num_drives=len(lessons) // self.cache.recipe.num_clips)
+        naming = Naming(learner, lessons, held_out, course)
+        eyes = nn.ModuleList([*learner.eyes, naming.heads])
+        optimizer = optimizer_of(eyes, decay=course.weight_decay)
+        savepoint = Savepoint(notes / "eyes.pt")
+        train(eyes, optimizer, naming, course, savepoint, self.save_every_s, report)
+        names = naming.accuracies(self.num_evaluated)
+        named = ", ".join(f"{name} {share:.2f}" for name, share in names.items())
+        say(f"{learner.name}'s eyes name right, of what they never saw: {named}")
+        return names
 
     def _evaluate(
         self,
@@ -99,6 +106,7 @@ class Run:
         held_out: CachedLessons,
         course: Course,
         history: History,
+        names: dict[str, float],
         notes: Path,
         say: Say,
     ) -> None:
@@ -118,6 +126,7 @@ class Run:
             history=history,
             score=score,
             blind=blind,
+            names=names,
             num_threads=self.num_threads,
         ).write(notes / "results.json")
         say(

@@ -51,10 +51,6 @@ class Savepoint:
             os.fsync(file.fileno())
         partial.replace(self.path)
 
-    def course(self) -> Course | None:
-        """The course of the run kept here, if there is one."""
-        return Course(**self._state()["course"]) if self.path.exists() else None
-
     def read(self, model: Any, optimizer: Any, course: Course) -> History:
         """Put the run's state into model and optimizer; an empty history if there is none."""
         if not self.path.exists():

@@ -20,15 +20,20 @@ class TowerSize:
     """A CLIP tower; ``num_layers`` counts the layers that are used."""
 
     image_size: int = 168
-    patch_size: int = 14
+    patch_size: int = 21
     hidden: int = 192
     num_layers: int = 6
     num_heads: int = 3
 
     @property
+    def grid(self) -> int:
+        """Patches along each side."""
+        return self.image_size // self.patch_size
+
+    @property
     def tokens_per_picture(self) -> int:
         """One a patch and the class token."""
-        return (self.image_size // self.patch_size) ** 2 + 1
+        return self.grid**2 + 1
 
     def config(self, num_unused: int = 0) -> Any:
         """transformers' config, with layers behind the used ones if the model's layout has them."""
@@ -77,10 +82,10 @@ class LlamaSize:
 
 @dataclass(frozen=True)
 class TargetSize:
-    """A Video-LLaVA: 8 frames are 1,160 tokens by default."""
+    """A Video-LLaVA: 8 frames are 520 tokens by default."""
 
-    tower: TowerSize = field(default_factory=TowerSize)
-    llama: LlamaSize = field(default_factory=lambda: LlamaSize(448, 1152, 8, 7))
+    tower: TowerSize = field(default_factory=lambda: TowerSize(hidden=256, num_heads=4))
+    llama: LlamaSize = field(default_factory=lambda: LlamaSize(320, 832, 8, 5))
     num_frames: int = 8
 
     @property
@@ -114,10 +119,10 @@ class TargetSize:
 
 @dataclass(frozen=True)
 class DrafterSize:
-    """An EventGPT: 5 slices are 150 tokens by default."""
+    """An EventGPT: 5 slices are 70 tokens by default."""
 
     tower: TowerSize = field(default_factory=TowerSize)
-    llama: LlamaSize = field(default_factory=lambda: LlamaSize(320, 832, 4, 5))
+    llama: LlamaSize = field(default_factory=lambda: LlamaSize(256, 688, 4, 4))
     num_slices: int = 5
 
     @property
@@ -155,6 +160,6 @@ class PairSize:
     @classmethod
     def tiny(cls) -> PairSize:
         """For tests: seconds to train, good for nothing else."""
-        tower = TowerSize(image_size=28, hidden=32, num_layers=1, num_heads=2)
+        tower = TowerSize(28, patch_size=14, hidden=32, num_layers=1, num_heads=2)
         llama = LlamaSize(48, 96, 2, 3, max_tokens=512)
         return cls(TargetSize(tower, llama, num_frames=2), DrafterSize(tower, llama, num_slices=2))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.lab.training.sizes import DrafterSize, TargetSize
 from headstart.models.eventgpt.prompt import event_prompt, place_events, placeholder_id
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER, video_prompt
 
@@ -24,33 +23,32 @@ class Template:
 
     tokenizer: Any
     placeholder: int
-    num_pictures: int
     encode: Callable[[str], list[int]]
 
     @classmethod
-    def of_target(cls, tokenizer: Any, size: TargetSize) -> "Template":
+    def of_target(cls, tokenizer: Any) -> "Template":
         """Video-LLaVA's: the prompt is encoded in one piece."""
 
         def encode(question: str) -> list[int]:
             return list(tokenizer(video_prompt(question))["input_ids"])
 
         placeholder = tokenizer.convert_tokens_to_ids(VIDEO_PLACEHOLDER)
-        return cls(tokenizer, placeholder, size.num_tokens, encode)
+        return cls(tokenizer, placeholder, encode)
 
     @classmethod
-    def of_drafter(cls, tokenizer: Any, size: DrafterSize) -> "Template":
+    def of_drafter(cls, tokenizer: Any) -> "Template":
         """EventGPT's: the words before and after the events are encoded apart."""
 
         def encode(question: str) -> list[int]:
             return place_events(tokenizer, list(tokenizer(event_prompt(question))["input_ids"]))
 
-        return cls(tokenizer, placeholder_id(tokenizer), size.num_tokens, encode)
+        return cls(tokenizer, placeholder_id(tokenizer), encode)
 
-    def prompt(self, question: str) -> Prompt:
-        """A question's ids."""
+    def prompt(self, question: str, num_pictures: int) -> Prompt:
+        """A question's ids around a clip of that many tokens."""
         ids = self.encode(question)
         place = ids.index(self.placeholder)
-        return Prompt(tuple(ids[:place]), self.num_pictures, tuple(ids[place + 1 :]))
+        return Prompt(tuple(ids[:place]), num_pictures, tuple(ids[place + 1 :]))
 
     def answer(self, text: str) -> tuple[int, ...]:
         """What the model should say, its end included."""

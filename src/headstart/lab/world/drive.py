@@ -106,12 +106,10 @@ class Drive:
 
     def clip(self, index: int) -> LabClip:
         """Second ``index`` of the drive."""
-        start_us = index * SECOND_US
-        chosen = np.linspace(0, FRAME_HZ - 1, NUM_FRAMES).astype(np.int64)
-        times_us = start_us + chosen * (SECOND_US // FRAME_HZ)
-        scenes = [self.scene(int(time_us)) for time_us in times_us]
-        video = Video(np.stack([render(scene) for scene in scenes]), times_us)
-        return LabClip(index, Clip(video, self._events(start_us)), scenes[-1])
+        times_us = frame_times_us(index)
+        scenes = [self.scene(time_us) for time_us in times_us]
+        video = Video(np.stack([render(scene) for scene in scenes]), np.array(times_us))
+        return LabClip(index, Clip(video, self._events(index * SECOND_US)), scenes[-1])
 
     def _events(self, start_us: int) -> Events:
         stop_us = start_us + SECOND_US
@@ -133,6 +131,12 @@ class Drive:
             self._stages.append(write_stage(self.seed, len(self._stages), previous))
             self._starts.append(self._stages[-1].start_s)
         return self._stages[bisect_right(self._starts, seconds) - 1]
+
+
+def frame_times_us(index: int) -> list[int]:
+    """When the frames of clip ``index`` of any drive are taken."""
+    chosen = np.linspace(0, FRAME_HZ - 1, NUM_FRAMES).astype(np.int64)
+    return [index * SECOND_US + int(each) * (SECOND_US // FRAME_HZ) for each in chosen]
 
 
 def _acting(stage: Stage, time: float, way: float) -> list[Presence]:

@@ -12,7 +12,7 @@ from headstart.lab.world.camera import Camera, Point
 from headstart.lab.world.kinds import Colour, Daylight, Kind, Role, Side, Weather
 from headstart.lab.world.scene import Box, Extent, Road, Signal, Thing
 
-MIN_HEIGHT_PX, MIN_PERSON_PX = 8.0, 12.0
+MIN_HEIGHT_PX, MIN_PERSON_PX = 10.0, 16.0
 """Smaller than this at a width of 168 pixels, nobody is asked what it is. People are narrow."""
 MIN_SHOWN = 0.5
 """The share of a thing that must be in the picture and in front of the others."""

@@ -1,0 +1,105 @@
+"""Muon for the matrices between layers, AdamW for all else, as one optimizer.
+
+Muon makes a matrix's step orthogonal, so that everything the gradient points at is learned at the
+same pace, the rare along with the usual. Embeddings and the head, whose rows are words, stay with
+AdamW. torch has a Muon too; it computes in bf16 on any processor, which without AMX takes longer
+than the step it follows, and one matrix after the other.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+import torch
+from torch import nn
+
+from headstart.lab.training.precision import compute_dtype
+
+MUON_FACTOR = 20.0
+"""How much larger Muon's rate is: its steps are of unit norm, AdamW's of unit size."""
+_MOMENTUM = 0.95
+_NUM_ITERATIONS = 5
+# The quintic of Keller Jordan's Muon: singular values end near one, not at it.
+_QUINTIC = (3.4445, -4.7750, 2.0315)
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum, made orthogonal. Matrices only."""
+
+    def __init__(self, parameters: list[nn.Parameter], weight_decay: float) -> None:
+        super().__init__(parameters, {"lr": 0.0, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        """Move each matrix; those of one shape are made orthogonal together."""
+        for group in self.param_groups:
+            shapes: dict[torch.Size, list[nn.Parameter]] = defaultdict(list)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    shapes[parameter.shape].append(parameter)
+            for (rows, columns), parameters in shapes.items():
+                steps = orthogonal(torch.stack([self._momentum(each) for each in parameters]))
+                rate = group["lr"] * max(1.0, rows / columns) ** 0.5
+                for parameter, step in zip(parameters, steps, strict=True):
+                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                    parameter.add_(step, alpha=-rate)
+
+    def _momentum(self, parameter: nn.Parameter) -> torch.Tensor:
+        state = self.state[parameter]
+        if "momentum" not in state:
+            state["momentum"] = torch.zeros_like(parameter)
+        momentum: torch.Tensor = state["momentum"].lerp_(parameter.grad, 1 - _MOMENTUM)
+        assert parameter.grad is not None
+        return parameter.grad.lerp(momentum, _MOMENTUM)
+
+
+def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
+    """``[matrices, rows, columns]`` with every singular value brought near one."""
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = (matrices.mT if tall else matrices).to(compute_dtype())
+    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    a, b, c = _QUINTIC
+    for _ in range(_NUM_ITERATIONS):
+        square = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
+    return (x.mT if tall else x).to(matrices.dtype)
+
+
+class Turning:
+    """Both optimizers, stepping together. Its state is both states."""
+
+    def __init__(self, muon: Muon, adam: torch.optim.AdamW) -> None:
+        self._muon, self._adam = muon, adam
+
+    def step(self, rate: float) -> None:
+        """Move every parameter along its gradient, and forget the gradients."""
+        both: tuple[tuple[torch.optim.Optimizer, float], ...]
+        both = ((self._muon, MUON_FACTOR), (self._adam, 1.0))
+        for optimizer, factor in both:
+            for group in optimizer.param_groups:
+                group["lr"] = factor * rate
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Both states."""
+        return {"muon": self._muon.state_dict(), "adam": self._adam.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self._muon.load_state_dict(state["muon"])
+        self._adam.load_state_dict(state["adam"])
+
+
+def optimizer_of(module: nn.Module, decay: float) -> Turning:
+    """For everything in ``module`` that is learned."""
+    words = {
+        id(part.weight)
+        for name, part in module.named_modules()
+        if isinstance(part, nn.Embedding) or name.endswith("lm_head")
+    }
+    learned = [each for each in module.parameters() if each.requires_grad]
+    turned = [each for each in learned if each.dim() == 2 and id(each) not in words]
+    known = {id(each) for each in turned}
+    rest = [each for each in learned if id(each) not in known]
+    adam = torch.optim.AdamW(rest, lr=0.0, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    return Turning(Muon(turned, decay), adam)
