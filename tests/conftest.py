@@ -41,6 +41,17 @@ def real_geometry_target(tmp_path_factory) -> Path:
     return directory
 
 
+@pytest.fixture(scope="session")
+def trained_pair():
+    """The lab's trained pair of this checkout: models that say something true."""
+    from headstart.lab.pair import Pair
+
+    directory = Path(__file__).parents[1] / "lab" / "headstart_lab" / "pair"
+    if not (directory / "target").is_dir() or not (directory / "drafter").is_dir():
+        pytest.skip(f"no trained weights in {directory}: headstart lab train, see docs/training.md")
+    return Pair.at(directory)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261115)
