@@ -66,11 +66,14 @@ class ReferenceTarget:
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """Where two answers part, and by how much the reference preferred its own token."""
+    """Where two answers part, and by how much the reference's logit of its own token was higher.
+
+    There is no margin where one of the two has ended without a token for it.
+    """
 
     answer: int
     place: int
-    margin: float
+    margin: float | None
 
 
 @dataclass(frozen=True)
@@ -105,11 +108,10 @@ def compare(answers: Sequence[Sequence[int]], reference: Iterable[Spoken]) -> Pa
             margins.append(float(best[0] - best[1]))
             said = answer[place] if place < len(answer) else None
             if said != expected:
-                # An engine that stopped without a word has no token to weigh.
-                margin = float("nan") if said is None else float(logits[expected] - logits[said])
+                margin = None if said is None else float(logits[expected] - logits[said])
                 differences.append(FirstDifference(number, place, margin))
                 break
         else:
             if len(answer) > len(spoken.token_ids):
-                differences.append(FirstDifference(number, len(spoken.token_ids), float("nan")))
+                differences.append(FirstDifference(number, len(spoken.token_ids), None))
     return Parity(len(answers), num_tokens, median(margins), tuple(differences))
