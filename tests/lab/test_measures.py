@@ -1,11 +1,12 @@
 """Scores, parity and times of made-up answers: the arithmetic, without an engine."""
 
+from types import SimpleNamespace
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from headstart.drafting.timeline import Span, Stage, Timeline
-from headstart.engine.answer import Answer as Answered
 from headstart.errors import LabError
 from headstart.lab.answering import held_out_questions
 from headstart.lab.language.facts import Fact
@@ -80,8 +81,11 @@ def answered(vision, prefill, decode, num_tokens, num_cached=0):
     for stage, length in ((Stage.VISION, vision), (Stage.PREFILL, prefill), (Stage.DECODE, decode)):
         spans.append(Span(stage, now, now + length))
         now += length
-    timeline = Timeline.of(0.0, now, spans)
-    return Answered("", (7,) * num_tokens, "stop", 100, num_cached, 0, 0, timeline)
+    return SimpleNamespace(
+        timeline=Timeline.of(0.0, now, spans),
+        token_ids=(7,) * num_tokens,
+        num_cached_tokens=num_cached,
+    )
 
 
 def test_a_prefill_has_the_tower_in_it_and_a_step_is_one_token():

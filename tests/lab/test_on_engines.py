@@ -21,7 +21,12 @@ from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
 pytestmark = pytest.mark.engine
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-SETTINGS = {"dtype": "float32", "enforce_eager": True, "enable_prefix_caching": False}
+SETTINGS = {
+    "dtype": "float32",
+    "enforce_eager": True,
+    "enable_prefix_caching": False,
+    "kv_cache_memory_bytes": 2**28,
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +42,17 @@ def start(directory):
     """Opens an engine that runs already, and leaves it running."""
     pair = Pair.at(directory)
     with (
-        Headstart(pair.target, vllm=SETTINGS) as target,
-        Headstart(pair.drafter, vllm=SETTINGS) as drafter,
+        Headstart(pair.target, max_draft_tokens=0, vllm=SETTINGS) as target,
+        Headstart(pair.drafter, max_draft_tokens=0, vllm=SETTINGS) as drafter,
     ):
         running = {pair.target: target, pair.drafter: drafter}
         yield lambda model, **vllm: nullcontext(running[model])
 
 
 @pytest.fixture
-def measured(directory, start, tmp_path, capsys):
+def measured(directory, start, tmp_path, capsys, monkeypatch):
     """Runs a benchmark and gives its last line, having found it kept as a file too."""
+    monkeypatch.setenv("VLLM_LOGGING_LEVEL", "ERROR")  # scripts set it; gone again afterwards
 
     def measured(script, *arguments):
         specification = importlib.util.spec_from_file_location(script, BENCHMARKS / f"{script}.py")

@@ -68,9 +68,14 @@ def held_out_questions(num: int, seed: int = 0, report: Report = say_nothing) ->
 
 
 def open_engine(model: Path, **vllm: Any) -> Headstart:
-    """An engine as every measurement of the lab has it; ``vllm`` overrides."""
-    # Compiling takes longer than these small models save by it.
-    return Headstart(model, vllm={"enforce_eager": True, "use_tqdm_on_load": False, **vllm})
+    """An engine as every measurement of the lab has it, without drafts; ``vllm`` overrides."""
+    settings = {
+        # Compiling takes longer than these small models save by it.
+        "enforce_eager": True,
+        "kv_cache_memory_bytes": 2**30,
+        "use_tqdm_on_load": False,
+    }
+    return Headstart(model, max_draft_tokens=0, vllm=settings | vllm)
 
 
 def answer_all(
