@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.browser import browser
+
+__all__ = ["browser"]  # a fixture of every test
+
 # Before anything imports vLLM or transformers.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
@@ -39,6 +43,17 @@ def real_geometry_target(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("real") / "target"
     TinyVideoLlava.real_geometry().save(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def trained_pair():
+    """The lab's trained pair of this checkout: models that say something true."""
+    from headstart.lab.pair import Pair
+
+    directory = Path(__file__).parents[1] / "lab" / "headstart_lab" / "pair"
+    if not (directory / "target").is_dir() or not (directory / "drafter").is_dir():
+        pytest.skip(f"no trained weights in {directory}: headstart lab train, see docs/training.md")
+    return Pair.at(directory)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def run(base_install, code, *arguments):
         [sys.executable, "-I", "-S", "-c", header + code, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 

@@ -18,6 +18,7 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.engine
+@pytest.mark.timeout(1800)  # several engines, one after the other
 def test_the_commands_and_the_python_run_in_order(tmp_path):
     commands = [
         line for line in "".join(blocks("bash")).splitlines() if line.startswith("headstart ")
@@ -39,7 +40,7 @@ def test_the_commands_and_the_python_run_in_order(tmp_path):
 
 def run(command: list[str], where: Path) -> str:
     done = subprocess.run(
-        command, cwd=where, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=where, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

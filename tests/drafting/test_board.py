@@ -87,9 +87,9 @@ def test_a_draft_is_cut_before_its_first_hostile_id():
 
 def test_a_huge_draft_and_many_sources_cost_a_bounded_time():
     board = board_with(*(Draft((5, 6) * 5000, f"s{i}", 0.0) for i in range(10 * MAX_SOURCES)))
-    started = time.perf_counter()
+    started = time.thread_time()
     proposal = board.propose([5, 6] * 40 + [7, 5, 6, 5], 64)
-    assert time.perf_counter() - started < 0.1
+    assert time.thread_time() - started < 0.5
     assert len(proposal.tokens) <= 64
 
 

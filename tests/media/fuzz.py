@@ -2,13 +2,15 @@
 
 ``python -m tests.media.fuzz --num 100000`` runs in a child process that is replaced when it
 dies; the last line printed is JSON. The promise: every file is read or refused with a
-`MediaError`, in under 2 s, within 1 GiB, and no code in it runs.
+`MediaError`, in under 2 s of the processor's time, within 1 GiB, and no code in it runs.
 """
 
 import argparse
 import json
 import multiprocessing
+import os
 import random
+import resource
 import signal
 import sys
 import tempfile
@@ -27,7 +29,8 @@ from tests.media.hostile_containers import SENSOR
 MAX_EVENTS = 5_000_000
 MAX_SECONDS = 2.0
 MAX_RESIDENT_MIB = 1024
-HANG_SECONDS = 20
+# By the clock: generous, since others may have the processor meanwhile.
+HANG_SECONDS = 120
 
 
 class Corpus:
@@ -88,9 +91,6 @@ def work(corpus: Corpus, folder: Path, start: int, stop: int, pipe: Connection) 
         path.write_bytes(data)
         pipe.send({"index": index, "title": title})
         outcome, seconds = timed(path)
-        if seconds > MAX_SECONDS:
-            # On a shared machine the clock also counts others' work: slow is slow twice.
-            outcome, seconds = timed(path)
         if corpus.canary.exists():
             corpus.canary.unlink()
             outcome = "ran code"
@@ -99,15 +99,27 @@ def work(corpus: Corpus, folder: Path, start: int, stop: int, pipe: Connection) 
 
 
 def timed(path: Path) -> tuple[str, float]:
-    """What became of a file, and how long it took; a hang kills the process."""
+    """What became of a file, and what it took of the processor; a hang kills the process."""
     signal.alarm(HANG_SECONDS)
-    started = time.perf_counter()
+    started = processor_seconds()
     try:
         outcome = attempt(path)
     except BaseException as error:
         outcome = f"raised {type(error).__name__}: {error}"
     signal.alarm(0)
-    return outcome, time.perf_counter() - started
+    return outcome, processor_seconds() - started
+
+
+def processor_seconds() -> float:
+    """Of this process, of helpers that have ended, and of the one that runs."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = time.process_time() + ended.ru_utime + ended.ru_stime
+    stat = Path(f"/proc/{CLIENT._process.pid}/stat") if CLIENT._process else None
+    if stat is not None and stat.exists():
+        # Behind the name in brackets: user and system time are the 14th and 15th of all fields.
+        fields = stat.read_text().rpartition(")")[2].split()
+        seconds += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds
 
 
 def peak_mib() -> float:

@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, doctor, events, lab, replay
+from headstart.cli import ask, doctor, events, lab, lab_demo, replay
 
 app = typer.Typer(
     name="headstart",
@@ -15,6 +15,7 @@ app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
 app.command("replay")(replay.replay)
 app.add_typer(events.app, name="events")
+lab.app.command("demo")(lab_demo.demo)
 app.add_typer(lab.app, name="lab")
 
 

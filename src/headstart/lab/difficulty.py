@@ -15,7 +15,7 @@ from typing import Any
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE, Style
 from headstart.lab.split import Split
-from headstart.lab.world.drive import SECOND_US, Drive
+from headstart.lab.world.drive import Drive, last_frame_us
 
 MAX_TOKENS = 50
 MAX_BLOCK = 16
@@ -35,17 +35,20 @@ class Difficulty:
     suffix_tokens_per_pass: float
     blind_top1: float
 
-    def table(self) -> str:
-        """The figures beside the real pair's."""
-        rows = [
+    def rows(self) -> list[tuple[str, float, str]]:
+        """What is measured, its figure, and the real pair's as published."""
+        return [
             ("drafter's tokens as they are, first block", self.drafter_raw, "0.007"),
             ("previous clip's answer, first block of 50", self.previous_answer, "19.8"),
             ("best of all earlier answers, first block", self.best_earlier, "28.8"),
             ("recent-suffix memory, tokens a pass", self.suffix_tokens_per_pass, "5.9"),
             ("blind 5-gram, top-1 on unseen answers", self.blind_top1, "0.73"),
         ]
+
+    def table(self) -> str:
+        """The figures beside the real pair's."""
         lines = [f"{'':42}{'lab':>8}{'real':>8}"]
-        lines += [f"{name:42}{value:8.3f}{real:>8}" for name, value, real in rows]
+        lines += [f"{name:42}{value:8.3f}{real:>8}" for name, value, real in self.rows()]
         return "\n".join(lines)
 
 
@@ -57,11 +60,22 @@ def measure_difficulty(
     question: Question = Question.KEY_ELEMENTS,
 ) -> Difficulty:
     """The mean figures of held-out drives, each by itself, with one fixed question."""
-    others: list[Tokens] = []
-    for seed in Split.TRAIN.seeds(num_other_drives):
-        others += _answers(tokenizer, seed, 40, question, TARGET_STYLE)
+    others = reference_answers(tokenizer, num_other_drives, question)
     drives = [_answers(tokenizer, seed, num_clips, question, TARGET_STYLE) for seed in seeds]
     drafts = [_answers(tokenizer, seed, num_clips, question, DRAFTER_STYLE) for seed in seeds]
+    return difficulty_of(drives, drafts, others)
+
+
+def difficulty_of(
+    drives: Sequence[Sequence[Tokens]],
+    drafts: Sequence[Sequence[Tokens]],
+    others: Sequence[Tokens],
+) -> Difficulty:
+    """The same for anybody's answers: a target's and a drafter's on each drive, clip by clip.
+
+    ``others`` are answers on other drives, for the blind guesser to learn from.
+    """
+    drives = [[answer[:MAX_TOKENS] for answer in answers] for answers in drives]
     raw = [
         shared_prefix(answer, draft)
         for answers, guesses in zip(drives, drafts, strict=True)
@@ -81,6 +95,15 @@ def measure_difficulty(
         suffix_tokens_per_pass=_mean([suffix_tokens_per_pass(answers) for answers in drives]),
         blind_top1=blind_top1(others, [answer for answers in drives for answer in answers]),
     )
+
+
+def reference_answers(tokenizer: Any, num_drives: int, question: Question) -> list[Tokens]:
+    """The target's house on training drives, 40 clips each."""
+    return [
+        answer
+        for seed in Split.TRAIN.seeds(num_drives)
+        for answer in _answers(tokenizer, seed, 40, question, TARGET_STYLE)
+    ]
 
 
 def shared_prefix(answer: Tokens, draft: Tokens) -> int:
@@ -151,8 +174,7 @@ def _answers(
 ) -> list[Tokens]:
     drive = Drive(seed)
     texts = [
-        style.answer(drive.scene(index * SECOND_US + 950_000), question).text
-        for index in range(num_clips)
+        style.answer(drive.scene(last_frame_us(index)), question).text for index in range(num_clips)
     ]
     encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
     return [tuple(ids[:MAX_TOKENS]) for ids in encoded]

@@ -1,5 +1,10 @@
-"""A tiny drafter taught from made-up clips; as a program, to be killed."""
+"""A tiny drafter taught from made-up clips; as a program, to be killed or heard to its end.
 
+``python -m tests.lab.training.pupil STATE [STEP]`` prints the number of each step as it is done
+and in the end what was measured, as JSON; after STEP it waits to be killed.
+"""
+
+import json
 import sys
 from pathlib import Path
 
@@ -76,10 +81,12 @@ def teach(learner, lessons, course, path, report=lambda course, history: None):
 
 
 if __name__ == "__main__":
+    last = int(sys.argv[2]) if len(sys.argv) > 2 else None
 
     def report(course, history):
         print(history.num_steps, flush=True)
-        if history.num_steps == 5:
+        if history.num_steps == last:
             sys.stdin.read()  # until it is killed
 
-    run(Path(sys.argv[1]), report=report)
+    history = run(Path(sys.argv[1]), report=report)
+    print(json.dumps({"losses": history.losses, "held_out": history.held_out}))

@@ -1,5 +1,6 @@
 """The loop: learns, and after a kill goes on as if nothing had been."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -24,27 +25,41 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 
 
+def pupil(*arguments):
+    # Each in a process of its own: what other tests loaded into this one may change a last bit.
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.lab.training.pupil", *map(str, arguments)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def taught_to_the_end(path):
+    """The steps that were done, and what was measured in the end."""
+    said, _ = pupil(path).communicate()
+    *steps, measured = said.splitlines()
+    return [int(step) for step in steps], json.loads(measured)
+
+
 def test_a_killed_run_goes_on_with_the_same_losses(tmp_path):
     path = tmp_path / "checkpoint.pt"
-    command = [sys.executable, "-m", "tests.lab.training.pupil", str(path)]
-    pupil = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    killed = pupil(path, 5)
     try:
-        while pupil.stdout.readline().strip() != "5":
-            assert pupil.poll() is None
+        # It waits after its fifth step; if it ends before, the lines end too.
+        assert "5\n" in iter(killed.stdout.readline, "")
     finally:
-        pupil.kill()  # SIGKILL
-        pupil.wait()
+        killed.kill()  # SIGKILL
+        killed.communicate()
     # A half-written state beside the whole one must not matter.
     path.with_name("checkpoint.pt.partial").write_bytes(b"half")
-    first = []
-    resumed = run(path, report=lambda course, history: first.append(history.num_steps))
-    assert first == [6, 7, 8, 9, 10]
-    uninterrupted = run(tmp_path / "other.pt")
-    assert resumed.losses == uninterrupted.losses
-    assert resumed.held_out == uninterrupted.held_out
-    assert resumed.losses[-1] < resumed.losses[0]
+    steps, resumed = taught_to_the_end(path)
+    assert steps == [6, 7, 8, 9, 10]
+    steps, uninterrupted = taught_to_the_end(tmp_path / "other.pt")
+    assert steps == list(range(1, 11))
+    assert resumed == uninterrupted
+    assert resumed["losses"][-1] < resumed["losses"][0]
 
 
 def test_a_finished_run_teaches_nothing_more(tmp_path):

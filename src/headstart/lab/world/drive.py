@@ -35,6 +35,11 @@ PARKED_EVERY_M = 9.0
 MIN_STEP_M = 0.02
 
 
+def last_frame_us(index: int) -> int:
+    """When the last frame of a second is taken: the instant its answers are about."""
+    return index * SECOND_US + (FRAME_HZ - 1) * (SECOND_US // FRAME_HZ)
+
+
 @dataclass(frozen=True, eq=False)
 class LabClip:
     """One second of a drive: 8 frames over it, the events of its last 50 ms, and the truth.

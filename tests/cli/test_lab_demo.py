@@ -1,0 +1,41 @@
+"""`headstart lab demo` as a person runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from headstart.cli import app
+from headstart.lab import pair as pairs
+
+
+def test_without_a_pair_it_says_what_to_run(monkeypatch):
+    monkeypatch.setattr(pairs, "PACKAGE", "headstart_lab_that_nobody_has")
+    done = CliRunner().invoke(app, ["lab", "demo"])
+    assert done.exit_code == 1
+    assert "pip install ./lab" in done.output
+
+
+def test_a_directory_without_models_is_no_pair(tmp_path):
+    done = CliRunner().invoke(app, ["lab", "demo", "--pair", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "not a trained model" in done.output
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(1200)  # two engines, one after the other
+def test_the_page_is_written_and_opens(browser, tmp_path):
+    program = [sys.executable, "-c", "from headstart.cli import main; main()", "lab"]
+    for arguments in (["tiny", "pair"], ["demo", "page.html", "--pair", "pair", "--clips", "2"]):
+        done = subprocess.run(
+            [*program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert "wrote page.html" in done.stdout
+    with browser.open(Path(tmp_path / "page.html").as_uri(), width=390) as page:
+        page.wait_for("Array.from(document.images).every(image => image.naturalWidth > 0)")
+        assert page.evaluate("document.querySelectorAll('article').length") == 2
+        assert "--clips 2" in page.evaluate("document.querySelector('footer').textContent")
+        assert page.complaints == []

@@ -1,0 +1,142 @@
+"""What the lab measures, on real engines of an untrained pair: the demo and every benchmark.
+
+One engine a model for all of them; the scripts are handed engines that run already.
+"""
+
+import importlib.util
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from headstart import Headstart
+from headstart.lab.answering import Asked, answer_all, held_out_drive
+from headstart.lab.demo.showing import show_drive
+from headstart.lab.language.questions import Question
+from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart.lab.pair import Pair
+from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
+
+pytestmark = pytest.mark.engine
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+SETTINGS = {
+    "dtype": "float32",
+    "enforce_eager": True,
+    "enable_prefix_caching": False,
+    "kv_cache_memory_bytes": 2**28,
+}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("pair")
+    TinyVideoLlava().save(directory / "target")
+    TinyEventGpt().save(directory / "drafter")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def start(directory):
+    """Opens an engine that runs already, and leaves it running."""
+    pair = Pair.at(directory)
+    with (
+        Headstart(pair.target, max_draft_tokens=0, vllm=SETTINGS) as target,
+        Headstart(pair.drafter, max_draft_tokens=0, vllm=SETTINGS) as drafter,
+    ):
+        running = {pair.target: target, pair.drafter: drafter}
+        yield lambda model, **vllm: nullcontext(running[model])
+
+
+@pytest.fixture
+def measured(directory, start, tmp_path, capsys, monkeypatch):
+    """Runs a benchmark and gives its last line, having found it kept as a file too."""
+    monkeypatch.setenv("VLLM_LOGGING_LEVEL", "ERROR")  # scripts set it; gone again afterwards
+
+    def measured(script, *arguments):
+        specification = importlib.util.spec_from_file_location(script, BENCHMARKS / f"{script}.py")
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        places = ["--pair", str(directory), "--output", str(tmp_path)]
+        module.main([*places, *map(str, arguments)], start)
+        line = capsys.readouterr().out.splitlines()[-1]
+        (kept,) = tmp_path.glob(f"{script}_cpu-*-cores_*.json")
+        assert kept.read_text() == line + "\n"
+        figures = json.loads(line)
+        assert figures["command"].startswith(f"{script}.py --pair")
+        assert figures["environment"]["headstart"]
+        return figures
+
+    return measured
+
+
+def test_the_demo_shows_what_each_model_says_of_its_own_pictures(directory, start):
+    pair = Pair.at(directory)
+    shown = show_drive(pair, 3, start=start)
+    assert [each.second for each in shown] == [0, 1, 2]
+    assert [each.target.pictures.shape[0] for each in shown] == [8] * 3
+    assert [each.drafter.pictures.shape[0] for each in shown] == [5] * 3
+    for clip, each, question in zip(held_out_drive(3), shown, Question, strict=False):
+        assert each.question == question.usual
+        assert each.target.truth == TARGET_STYLE.answer(clip.scene, question)
+        assert each.drafter.truth == DRAFTER_STYLE.answer(clip.scene, question)
+        for model, side in ((pair.target, each.target), (pair.drafter, each.drafter)):
+            with start(model) as engine:
+                alone = engine.ask(clip.clip, question.usual, max_tokens=128)
+            assert side.said == alone.text.strip()
+
+
+def test_answers_come_in_the_order_of_the_questions(directory, start):
+    asked = [
+        Asked(clip, question, question.usual)
+        for clip in held_out_drive(2)
+        for question in (Question.SAFE, Question.WEATHER, Question.PEOPLE)
+    ]
+    done = []
+    with start(Pair.at(directory).target) as engine:
+        together = answer_all(
+            engine, asked, max_tokens=8, report=lambda work, num, total: done.append((num, total))
+        )
+        alone = [engine.ask(a.clip.clip, a.wording, max_tokens=8) for a in asked]
+    assert [a.token_ids for a in together] == [a.token_ids for a in alone]
+    assert done == [(number, 6) for number in range(1, 7)]
+
+
+def test_scores_are_of_every_kind_of_question_beside_the_blind(measured):
+    figures = measured("lab_scores", "--num", 16, "--blind-drives", 2)
+    assert figures["num_questions"] == 16
+    for name in ("target", "target_blind", "drafter", "drafter_blind"):
+        assert set(figures[name]["of_question"]) == {question.name for question in Question}
+        assert 0.0 <= figures[name]["facts"] <= 1.0
+    # Untrained models know less than one who has heard what is usually said.
+    assert figures["target"]["facts"] < figures["target_blind"]["facts"]
+
+
+def test_float32_parity_holds_and_bf16_is_counted(measured):
+    figures = measured("lab_parity", "--num", 3, "--tokens", 12)
+    assert figures["float32"]["differences"] == []
+    assert figures["float32"]["num_tokens"] > 3
+    assert figures["bfloat16"]["num_answers"] == 3
+
+
+def test_acceptance_stands_beside_the_truths_and_the_real_pairs(measured):
+    figures = measured("lab_acceptance", "--num", 4, "--other-drives", 2)
+    assert set(figures["measured"]) == set(figures["truth"])
+    assert figures["measured"]["best_earlier"] >= figures["measured"]["previous_answer"]
+    assert figures["truth"]["drafter_raw"] == 0.0
+    assert 19.8 in figures["real"].values()
+
+
+def test_timings_say_which_proportions_are_kept(measured, monkeypatch):
+    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "as it was")  # and so again afterwards
+    figures = measured("lab_timings", "--num", 3, "--core", 0)
+    for name in ("target", "drafter"):
+        times = figures["milliseconds"][name]
+        assert 0 < times["vision"]["median"] < times["prefill"]["median"]
+        assert 0 < times["step"]["p10"] <= times["step"]["median"] <= times["step"]["p90"]
+    assert {each["wanted"] for each in figures["proportions"].values()} == {
+        "12 to 30",
+        ">= 2",
+        "<= 0.25",
+    }
