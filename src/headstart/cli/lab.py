@@ -75,7 +75,9 @@ def data(
     directory: Annotated[Path, typer.Argument(help="Where the drives are kept; made if absent.")],
     drives: Annotated[int, typer.Option(help="Drives to train on.")] = 900,
     held_out: Annotated[int, typer.Option(help="Drives that are only measured on.")] = 100,
-    clips: Annotated[int, typer.Option(help="Clips of each drive, a second each.")] = 8,
+    clips: Annotated[
+        int, typer.Option(help="Clips of each drive, a second each, 15 seconds apart.")
+    ] = 8,
     workers: Annotated[int, typer.Option(help="Processes that render.")] = 1,
 ) -> None:
     """Render seeded drives: frames, event slices, questions, answers. What is there stays."""

@@ -72,6 +72,8 @@ def open_engine(model: Path, **vllm: Any) -> Headstart:
     settings = {
         # Compiling takes longer than these small models save by it.
         "enforce_eager": True,
+        # What the pair's sizes are chosen for, on any processor.
+        "dtype": "float32",
         "kv_cache_memory_bytes": 2**30,
         "use_tqdm_on_load": False,
     }

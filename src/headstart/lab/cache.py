@@ -28,7 +28,7 @@ from headstart.media.events import SensorSize
 from headstart.media.rendering import EVENTGPT_PALETTE
 from headstart.models.eventgpt.view import EventGptView
 
-FORMAT = 1
+FORMAT = 2
 NUM_SLICES = 5
 MAX_WINDOW_US = 100_000
 
@@ -37,10 +37,17 @@ MAX_WINDOW_US = 100_000
 class Recipe:
     """What every drive of one cache has in common."""
 
-    num_clips: int = 40
+    num_clips: int = 8
+    seconds_between: int = 15
+    """From one clip to the next: far enough that most are of another street."""
     width: int = LAB_SIZE.width
     height: int = LAB_SIZE.height
     format: int = FORMAT
+
+    @property
+    def seconds(self) -> range:
+        """Which seconds of a drive are its clips."""
+        return range(0, self.num_clips * self.seconds_between, self.seconds_between)
 
     @property
     def size(self) -> SensorSize:
@@ -95,20 +102,18 @@ class Cache:
 
     def drive(self, seed: int) -> Iterator[CachedClip]:
         """Its clips in order."""
-        return self.clips(seed, range(self.recipe.num_clips))
+        return (self.clip(seed, second) for second in self.recipe.seconds)
 
-    def clips(self, seed: int, indices: Iterable[int]) -> Iterator[CachedClip]:
-        """Some clips of a drive that is there; only theirs is read of its pictures."""
-        answers = self.answers(seed)
+    def clip(self, seed: int, second: int) -> CachedClip:
+        """One clip of a drive that is there; only its own pictures are read."""
+        houses = self.answers(seed)[self.recipe.seconds.index(second)]
         with np.load(self._path(seed, "npz")) as arrays:
-            for index in indices:
-                houses = answers[index]
-                yield CachedClip(
-                    frames=arrays[f"frames{index}"],
-                    slices=draw_codes(arrays[f"slices{index}"]),
-                    target=_read_answers(houses["target"]),
-                    drafter=_read_answers(houses["drafter"]),
-                )
+            return CachedClip(
+                frames=arrays[f"frames{second}"],
+                slices=draw_codes(arrays[f"slices{second}"]),
+                target=_read_answers(houses["target"]),
+                drafter=_read_answers(houses["drafter"]),
+            )
 
     def answers(self, seed: int) -> list[dict[str, Any]]:
         """The words of a drive, without its pictures."""
@@ -140,11 +145,11 @@ def render_drive(directory: Path, seed: int, recipe: Recipe) -> None:
     drive = Drive(seed, recipe.size)
     arrays: dict[str, NDArray[np.uint8]] = {}
     words = []
-    for index in range(recipe.num_clips):
-        clip = drive.clip(index)
+    for second in recipe.seconds:
+        clip = drive.clip(second)
         assert clip.clip.video is not None
-        arrays[f"frames{index}"] = clip.clip.video.frames
-        arrays[f"slices{index}"] = code_pictures(event_pictures(clip))
+        arrays[f"frames{second}"] = clip.clip.video.frames
+        arrays[f"slices{second}"] = code_pictures(event_pictures(clip))
         words.append(
             {
                 "target": _answers(clip.scene, TARGET_STYLE),

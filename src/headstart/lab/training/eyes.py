@@ -110,9 +110,9 @@ class Naming:
         pictures: list[NDArray[np.uint8]] = []
         labels: list[Labels] = []
         for number, random in taken:
-            seed, index = lessons.place(number)
-            (clip,) = lessons.cache.clips(seed, [index])
-            drive, times = Drive(seed, lessons.cache.recipe.size), frame_times_us(index)
+            seed, second = lessons.place(number)
+            clip = lessons.cache.clip(seed, second)
+            drive, times = Drive(seed, lessons.cache.recipe.size), frame_times_us(second)
             if lessons.house == "drafter":
                 pictures.append(clip.slices)
                 labels.append(label_window(drive.scene(times[-1]), self._learner.grid))

@@ -59,7 +59,7 @@ class CachedLessons:
         if house not in ("target", "drafter"):
             raise LabError(f"{house} is not one of the pair; choose target or drafter")
         self.cache, self.house = cache, house
-        self._places = [(seed, index) for seed in seeds for index in range(cache.recipe.num_clips)]
+        self._places = [(seed, second) for seed in seeds for second in cache.recipe.seconds]
         if missing := [seed for seed in seeds if not cache.has(seed)]:
             raise LabError(
                 f"{len(missing)} of {len(seeds)} drives are not in {cache.directory};"
@@ -71,7 +71,7 @@ class CachedLessons:
         return len(self._places)
 
     def place(self, number: int) -> tuple[int, int]:
-        """The drive's seed, and which of its clips."""
+        """The drive's seed, and which of its seconds."""
         return self._places[number]
 
     def spread(self, num: int) -> list[int]:
@@ -80,8 +80,7 @@ class CachedLessons:
 
     def lesson(self, number: int, random: Random, num_questions: int) -> Lesson:
         """Clip ``number`` with that many different questions, drawn and worded by ``random``."""
-        seed, index = self.place(number)
-        (clip,) = self.cache.clips(seed, [index])
+        clip = self.cache.clip(*self.place(number))
         pictures = clip.frames if self.house == "target" else clip.slices
         answers = clip.target if self.house == "target" else clip.drafter
         asked = random.sample(list(Question), min(num_questions, len(Question)))
