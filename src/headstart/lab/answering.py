@@ -17,7 +17,8 @@ MAX_TOKENS = 128
 """Longer than any answer of either house."""
 QUESTIONS_A_CLIP = 4
 CLIPS_A_DRIVE = 5
-SECONDS_BETWEEN = 8
+SECONDS_BETWEEN = 15
+"""As in training: few clips of a drive show the same street."""
 
 Report = Callable[[str, int, int], None]
 """What is being done, how much of it is done, and how much there is."""
