@@ -82,13 +82,13 @@ def show(scores: dict[str, Scores]) -> None:
     )
     Console().print(table)
 
-    table = Table("fact: right, wrong, unsaid of all", *scores)
+    table = Table("% right/wrong/unsaid", *scores)
     for attribute in sorted({name for each in scores.values() for name in each.of_attribute}):
         cells = []
         for each in scores.values():
             tally = each.of_attribute.get(attribute)
             counts = tally and (tally.right, tally.wrong, tally.absent)
-            cells.append(" ".join(f"{n / tally.total:4.0%}" for n in counts) if counts else "")
+            cells.append("/".join(f"{100 * n / tally.total:.0f}" for n in counts) if counts else "")
         table.add_row(attribute, *cells)
     Console().print(table)
 
