@@ -55,11 +55,11 @@ def main() -> None:
         target = Path(directory) / "target"
         TinyVideoLlava.real_geometry().save(target)
         if options.headstart_first:
-            headstart = engines.enter_context(Headstart(target, vllm=ARGUMENTS))
+            headstart = engines.enter_context(Headstart(target, max_draft_tokens=0, vllm=ARGUMENTS))
         plain = LLM(str(target), **ARGUMENTS)
         engines.callback(plain.llm_engine.engine_core.shutdown)
         if not options.headstart_first:
-            headstart = engines.enter_context(Headstart(target, vllm=ARGUMENTS))
+            headstart = engines.enter_context(Headstart(target, max_draft_tokens=0, vllm=ARGUMENTS))
         params = SamplingParams(temperature=0.0, max_tokens=options.tokens, ignore_eos=False)
         rng = np.random.default_rng(0)
         seconds: dict[str, list[float]] = {"vllm.LLM": [], "Headstart": []}

@@ -7,26 +7,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headstart.drafting.timeline import Span, Stage, Timeline
+    from headstart.drafting.preview import Confirmed, Preview, Retracted
     from headstart.engine.answer import Answer
-    from headstart.engine.headstart import Headstart, Session
+    from headstart.engine.headstart import Headstart
+    from headstart.engine.options import EventDrafter, Sources
     from headstart.errors import HeadstartError
     from headstart.media.clip import Clip, ClipFiles
-    from headstart.media.events import Events, SensorSize
+    from headstart.media.events import Events
     from headstart.media.video import Video
 
 _HOMES = {
     "Answer": "headstart.engine.answer",
     "Clip": "headstart.media.clip",
     "ClipFiles": "headstart.media.clip",
+    "Confirmed": "headstart.drafting.preview",
+    "EventDrafter": "headstart.engine.options",
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
-    "SensorSize": "headstart.media.events",
-    "Session": "headstart.engine.headstart",
-    "Span": "headstart.drafting.timeline",
-    "Stage": "headstart.drafting.timeline",
-    "Timeline": "headstart.drafting.timeline",
+    "Preview": "headstart.drafting.preview",
+    "Retracted": "headstart.drafting.preview",
+    "Sources": "headstart.engine.options",
     "Video": "headstart.media.video",
 }
 
@@ -34,14 +35,14 @@ __all__ = [
     "Answer",
     "Clip",
     "ClipFiles",
+    "Confirmed",
+    "EventDrafter",
     "Events",
     "Headstart",
     "HeadstartError",
-    "SensorSize",
-    "Session",
-    "Span",
-    "Stage",
-    "Timeline",
+    "Preview",
+    "Retracted",
+    "Sources",
     "Video",
 ]
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from tests.models.eventgpt_reference import EventGptReference
 
-from headstart import ClipFiles, Events, Headstart, SensorSize, Stage, Video
+from headstart import ClipFiles, Events, Headstart, Video
+from headstart.drafting.timeline import Stage
 from headstart.errors import MediaError
 from headstart.lab.tiny import TinyEventGpt
+from headstart.media.events import SensorSize
 from headstart.media.slicing import latest
 from headstart.media.writers.writing import write_recording
 from headstart.models.eventgpt.prompt import event_prompt

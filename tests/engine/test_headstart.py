@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.models.oracle import Asked, Oracle, random_asked
 
-from headstart import Headstart, Stage, Video
+from headstart import Headstart, Video
+from headstart.drafting.timeline import Stage
 from headstart.errors import CheckpointError, EngineMissingError, EngineStartError, MediaError
 from headstart.lab.street import street_video
 

@@ -1,19 +1,25 @@
 """`headstart ask`: one question about one clip, streamed, then where the time went."""
 
+import asyncio
 import json
 import os
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from headstart.cli.errors import report_errors
-from headstart.cli.timeline import stage_table
+from headstart.cli.screen import AnswerScreen
+from headstart.cli.timeline import fate_table, stage_table
 from headstart.media.clip import ClipFiles
 from headstart.media.events import SensorSize
+
+if TYPE_CHECKING:
+    from headstart.engine.answer import Answer
+    from headstart.engine.headstart import Headstart
 
 
 @report_errors
@@ -27,6 +33,10 @@ def ask(
         ),
     ],
     question: Annotated[str, typer.Option(help="What to ask about the clip.")],
+    drafter: Annotated[
+        str | None,
+        typer.Option(help="An EventGPT that drafts from the clip's events, beside the target."),
+    ] = None,
     video: Annotated[Path | None, typer.Option(exists=True, help="Any file FFmpeg reads.")] = None,
     events: Annotated[
         Path | None, typer.Option(exists=True, help="A recording of an event camera.")
@@ -41,6 +51,12 @@ def ask(
         list[str] | None,
         typer.Option(help="An engine argument of vLLM's own, as name=value; repeatable."),
     ] = None,
+    max_draft_tokens: Annotated[
+        int, typer.Option(min=0, help="Of a draft, verified at once; 0 drafts nothing.")
+    ] = 32,
+    drafter_vllm: Annotated[
+        list[str] | None, typer.Option(help="As --vllm, for the drafter's engine.")
+    ] = None,
     verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
 ) -> None:
     """Answer one question about a clip: a video, a recording of events, or both."""
@@ -54,7 +70,7 @@ def ask(
     if not verbose:
         quieten()
     out, progress_out = Console(), Console(stderr=True)
-    arguments = {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])}
+    quiet = {"use_tqdm_on_load": verbose}
 
     with Progress(
         SpinnerColumn(),
@@ -65,24 +81,44 @@ def ask(
     ) as progress:
         loading = progress.add_task(f"starting vLLM with {target}")
         from headstart.engine.headstart import Headstart
+        from headstart.engine.options import EventDrafter
 
-        headstart = Headstart(target, vllm=arguments)
+        headstart = Headstart(
+            target,
+            drafter=EventDrafter(drafter, {**quiet, **engine_arguments(drafter_vllm or [])})
+            if drafter
+            else None,
+            max_draft_tokens=max_draft_tokens,
+            vllm={**quiet, **engine_arguments(vllm or [])},
+        )
         seconds = progress.tasks[loading].elapsed or 0.0
     progress_out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
 
     with headstart:
-        answer = headstart.ask(
-            files,
-            question,
-            max_tokens=max_tokens,
-            on_text=lambda text: out.print(text, end="", markup=False, highlight=False),
-        )
-    out.print("\n")
-    out.print(stage_table(answer.timeline))
+        answer = asyncio.run(_show(headstart, files, question, max_tokens, out))
+    out.print()
+    out.print(stage_table(answer.timeline, answer.drafter_timeline))
+    if answer.fates:
+        out.print()
+        out.print(fate_table(answer.fates, answer.timeline.start_s))
     out.print(
         f"[dim]{answer.num_prompt_tokens} prompt tokens, {answer.num_cached_tokens} of them cached;"
-        f" {len(answer.token_ids)} tokens answered, ended by {answer.finish_reason}[/]"
+        f" {len(answer.token_ids)} tokens answered in {answer.num_passes} passes, ended by"
+        f" {answer.finish_reason}[/]"
     )
+
+
+async def _show(
+    headstart: "Headstart", files: ClipFiles, question: str, max_tokens: int, out: Console
+) -> "Answer":
+    from headstart.engine.answer import Answer
+
+    with AnswerScreen(out) as screen:
+        async for event in headstart.stream(files, question, max_tokens=max_tokens):
+            if isinstance(event, Answer):
+                return event
+            screen.show(event)
+    raise AssertionError("a stream ends with its answer")
 
 
 def quieten() -> None:

@@ -89,6 +89,8 @@ class Cascade:
         state = self._requests.get(request)
         if state is None or max_tokens < 1:
             return NOTHING
+        if state.passes and state.passes[-1][0] == len(confirmed):
+            del state.passes[-1]  # asked again before the target has said anything
         if len(state.passes) < MAX_JUDGED_PASSES:
             state.passes.append((len(confirmed), max_tokens, self._clock()))
         for source in self.order(request):

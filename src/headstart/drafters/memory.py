@@ -104,7 +104,7 @@ class Memory:
             raise DraftingError("a memory holds at least one answer of one stream: raise the limit")
         self._max_answers, self._max_streams = max_answers, max_streams
         self._streams: OrderedDict[StreamKey, StreamMemory] = OrderedDict()
-        self._asks: dict[str, Ask] = {}
+        self._asks: dict[str, tuple[StreamKey, str]] = {}
 
     def __len__(self) -> int:
         """How many streams are remembered."""
@@ -112,24 +112,23 @@ class Memory:
 
     def begin(self, ask: Ask) -> None:
         """See `Drafter`."""
-        self._asks[ask.request] = ask
+        if ask.remembered:
+            self._asks[ask.request] = (ask.stream, ask.question)
 
     def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
         """See `Drafter`."""
-        ask = self._asks.get(request)
-        stream = self._streams.get(ask.stream) if ask else None
-        if ask is None or stream is None:
-            return ()
-        return stream.propose(ask.question, confirmed, max_tokens)
+        key, question = self._asks.get(request, (None, ""))
+        stream = self._streams.get(key) if key is not None else None
+        return () if stream is None else stream.propose(question, confirmed, max_tokens)
 
     def finish(self, request: str, answer: Sequence[int]) -> None:
         """See `Drafter`."""
-        ask = self._asks.pop(request, None)
-        if ask is None or not answer:
+        key, question = self._asks.pop(request, (None, ""))
+        if key is None or not answer:
             return
-        stream = self._streams.setdefault(ask.stream, StreamMemory(self._max_answers))
-        self._streams.move_to_end(ask.stream)
-        stream.learn(ask.question, answer)
+        stream = self._streams.setdefault(key, StreamMemory(self._max_answers))
+        self._streams.move_to_end(key)
+        stream.learn(question, answer)
         while len(self._streams) > self._max_streams:
             self._streams.popitem(last=False)
 

@@ -27,6 +27,8 @@ class Ask:
     """Text ids of the prompt, where they are known."""
     change: float = 0.0
     """How different the clip is from the stream's last one, from 0 (the same) to 1 (all new)."""
+    remembered: bool = True
+    """Whether its answer may draft others: false where it belongs to no camera's stream."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.change <= 1.0:

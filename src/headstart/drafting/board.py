@@ -23,6 +23,7 @@ class Proposal:
 
     tokens: tuple[int, ...] = ()
     source: str = ""
+    made_at_s: float = 0.0
 
 
 NOTHING = Proposal()
@@ -74,7 +75,7 @@ class DraftBoard:
                 continue
             stop = place + max(0, max_tokens)
             if tokens := draft.tokens[place:stop]:
-                return Proposal(tokens, source)
+                return Proposal(tokens, source, draft.made_at_s)
         return NOTHING
 
 

@@ -38,3 +38,7 @@ class TextVocabulary:
             if type(token) is not int or not 0 <= token < size or token in special:
                 return tuple(tokens[:place])
         return tuple(tokens)
+
+    def text_suffix(self, tokens: Sequence[int]) -> tuple[int, ...]:
+        """The tokens after the last one that is not text."""
+        return self.text_prefix(tokens[::-1])[::-1]

@@ -2,22 +2,41 @@
 
 from dataclasses import dataclass
 
+from headstart.drafting.fate import Fate
 from headstart.drafting.timeline import Timeline
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One finished answer.
-
-    Of its tokens, ``num_accepted_tokens`` were drafted before the target said them; each of
-    the others took a pass of the target.
-    """
+    """One finished answer."""
 
     text: str
     token_ids: tuple[int, ...]
     finish_reason: str
     num_prompt_tokens: int
     num_cached_tokens: int
-    num_drafted_tokens: int
-    num_accepted_tokens: int
     timeline: Timeline
+    accepted_histogram: tuple[int, ...]
+    """For each pass of the target, how many drafted tokens it accepted.
+
+    The first pass is the one that ended the prompt. One without a draft accepted none.
+    """
+    fates: tuple[Fate, ...] = ()
+    """Every draft the target was handed, in order."""
+    drafter_timeline: Timeline | None = None
+    """Of the drafter's engine, on the same clock; as far as it was heard before the end."""
+
+    @property
+    def num_passes(self) -> int:
+        """How many passes of the target the answer took."""
+        return len(self.accepted_histogram)
+
+    @property
+    def num_drafted_tokens(self) -> int:
+        """How many tokens were handed to the target to verify."""
+        return sum(len(fate.tokens) for fate in self.fates)
+
+    @property
+    def num_accepted_tokens(self) -> int:
+        """How many of the answer's tokens were drafted before the target said them."""
+        return sum(self.accepted_histogram)

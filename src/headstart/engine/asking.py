@@ -24,6 +24,10 @@ class AskDetails:
     change: float = 0.0
     draft: tuple[Any, ...] = ()
     """A draft of the whole answer that the caller happens to have."""
+    ask: str = ""
+    """What a drafter in another process knows the request as."""
+    preview: bool = False
+    """Whether the front end wants to show what is about to be verified."""
 
     @classmethod
     def parse(cls, extra_args: Mapping[str, Any] | None) -> Self | None:
@@ -38,6 +42,8 @@ class AskDetails:
             question=_text(given.get("question")),
             change=change if isinstance(change, float) and 0.0 <= change <= 1.0 else 0.0,
             draft=tuple(draft) if isinstance(draft, list | tuple) else (),
+            ask=_text(given.get("ask")),
+            preview=given.get("preview") is True,
         )
 
     def extra_args(self) -> dict[str, Any]:
@@ -49,13 +55,16 @@ class AskDetails:
                 "question": self.question,
                 "change": self.change,
                 "draft": list(self.draft),
+                "ask": self.ask,
+                "preview": self.preview,
             }
         }
 
-    def ask(self, request_id: str) -> Ask:
-        """As drafters know it. Without a stream it has one of its own, which nobody shares."""
-        key = StreamKey(self.tenant, request_id if self.stream is None else self.stream)
-        return Ask(request_id, key, self.question, change=self.change)
+    def begun(self, request_id: str, prompt: tuple[int, ...]) -> Ask:
+        """As drafters know it. Without a stream it belongs to none, and is not remembered."""
+        key = StreamKey(self.tenant, self.stream or "")
+        remembered = self.stream is not None
+        return Ask(request_id, key, self.question, prompt, self.change, remembered)
 
 
 def _text(value: object) -> str:

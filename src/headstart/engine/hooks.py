@@ -11,6 +11,9 @@ The target decides as ever: a draft can change how many tokens a step confirms, 
     --scheduler-cls headstart.engine.hooks.HeadstartScheduler
     --speculative-config '{"method": "custom_class", "num_speculative_tokens": 32,
                            "model": "headstart.engine.hooks.NoProposals"}'
+    --additional-config '{"headstart": {"sources": {"memory": true, "ngram": true}}}'
+
+The last is optional; its fields are those of `engine.options.SchedulerOptions`.
 """
 
 import time
@@ -19,14 +22,23 @@ from typing import Any
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
 from headstart.drafters.cascade import Cascade
 from headstart.drafters.memory import Memory
+from headstart.drafters.ngram import MAX_LOOK_BACK, Ngram
+from headstart.drafters.port import Drafter
 from headstart.drafting.draft import Draft
+from headstart.drafting.vocabulary import TextVocabulary
 from headstart.engine.asking import AskDetails
+from headstart.engine.drafter_line import DrafterLine
 from headstart.engine.installation import require_engine
+from headstart.engine.line import Line
+from headstart.engine.options import SchedulerOptions, Sources
+from headstart.engine.report import PassRecord
 from headstart.engine.speech import text_vocabulary
+from headstart.engine.verification import verifies_sampled
 
 _ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
 
@@ -50,11 +62,22 @@ class NoProposals:
         return [[] for _ in sampled_token_ids]
 
 
+def cascade_of(sources: Sources, vocabulary: TextVocabulary) -> Cascade:
+    """The drafters that live beside the scheduler."""
+    drafters: list[Drafter] = []
+    if sources.memory:
+        drafters.append(Memory())
+    if sources.ngram:
+        drafters.append(Ngram())
+    return Cascade(drafters, vocabulary)
+
+
 class HeadstartScheduler(Scheduler):
     """vLLM's scheduler, with drafters beside it in the engine's process."""
 
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
         require_engine()  # of this very version: the interface below is not a public one
+        options = SchedulerOptions.parse(vllm_config.additional_config)
         super().__init__(vllm_config, *args, **kwargs)
         if not self.num_spec_tokens:
             raise ValueError(
@@ -62,29 +85,56 @@ class HeadstartScheduler(Scheduler):
                 ' \'{"method": "custom_class", "num_speculative_tokens": 32,'
                 ' "model": "headstart.engine.hooks.NoProposals"}\''
             )
+        if options.line is not None and vllm_config.parallel_config.data_parallel_size > 1:
+            raise ValueError("A line leads to one engine; with data_parallel_size leave it out.")
         # Room for a draft is reserved with its request's own, also at admission: there is
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
-        vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
-        self._drafters = Cascade([Memory()], vocabulary)
+        self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
+        self._drafters = cascade_of(options.sources, self._vocabulary)
+        self._line = (
+            DrafterLine(Line(options.line), options.sources.resync) if options.line else None
+        )
+        self._records: dict[str, PassRecord] = {}
+        self._shown: set[str] = set()
+        self._sampled: set[str] = set()
 
     def add_request(self, request: Request) -> None:
         """Tell the drafters of a new request, if it says anything of itself."""
         super().add_request(request)
-        params = request.sampling_params
+        params, request_id = request.sampling_params, request.request_id
+        if params is not None and params.temperature > 0 and not verifies_sampled():
+            self._sampled.add(request_id)
         details = AskDetails.parse(params.extra_args) if params is not None else None
         if details is None:
             return
-        self._drafters.begin(details.ask(request.request_id))
+        prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
+        self._drafters.begin(details.begun(request_id, prompt))
+        self._records[request_id] = PassRecord()
         if details.draft:
             draft = Draft(details.draft, "caller", time.monotonic())
-            self._drafters.post(request.request_id, draft)
+            self._drafters.post(request_id, draft)
+        if self._line is not None and details.ask:
+            if early := self._line.begin(request_id, details.ask):
+                self._drafters.post(request_id, early)
+            if details.preview:
+                self._shown.add(request_id)
+                self._proposal(request, self.num_spec_tokens)
 
     def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         aborted = request.status not in _ANSWERED
         answer = () if aborted else tuple(request.output_token_ids)
-        self._drafters.finish(request.request_id, answer)
-        return super()._free_request(request, *args, **kwargs)
+        request_id = request.request_id
+        self._drafters.finish(request_id, answer)
+        self._sampled.discard(request_id)
+        self._shown.discard(request_id)
+        if self._line is not None:
+            self._line.end(request_id)
+        left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
+        record = self._records.pop(request_id, None)
+        if record is not None and left_by_connector is None:
+            left_by_connector = record.report(answer).params()
+        return left_by_connector, left_by_encoder
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
         """Hand every running request its draft, then let vLLM lay out the step.
@@ -92,8 +142,13 @@ class HeadstartScheduler(Scheduler):
         vLLM takes no more of a draft than the step has room for, and none before the
         prompt is computed to its end.
         """
+        if self._line is not None:
+            for request_id, draft in self._line.heard():
+                self._drafters.post(request_id, draft)
         for request in self.running:
-            request.spec_token_ids = self._draft(request, self.num_spec_tokens)
+            missing = request.num_tokens - request.num_computed_tokens
+            reached = missing <= self.max_num_scheduled_tokens
+            request.spec_token_ids = self._draft(request, self.num_spec_tokens) if reached else []
         return super().schedule(throttle_prefills)
 
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
@@ -126,11 +181,36 @@ class HeadstartScheduler(Scheduler):
             step.total_num_scheduled_tokens += len(draft)
             step.scheduled_spec_decode_tokens[request_id] = draft
 
+    def update_from_output(
+        self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput
+    ) -> Any:
+        """Note what became of each draft, then let vLLM take the step's tokens."""
+        said = model_runner_output.sampled_token_ids
+        for request_id, record in self._records.items() if said else ():
+            place = model_runner_output.req_id_to_index.get(request_id)
+            if place is not None and said[place]:
+                scheduled = scheduler_output.scheduled_spec_decode_tokens.get(request_id, ())
+                start = self.requests[request_id].num_output_tokens
+                record.passed(start, len(scheduled), len(said[place]))
+        return super().update_from_output(scheduler_output, model_runner_output)
+
     def _draft(self, request: Request, room: int) -> list[int]:
         params = request.sampling_params
         if params is None or params.prompt_logprobs is not None or request.use_structured_output:
             return []  # left to vLLM alone: not shown to be the same with drafts
+        if self._sampled:
+            return []  # one sampled request is enough to go wrong; see engine.verification
+        if self._line is not None:
+            self._line.follow(request.request_id, request.output_token_ids)
+        return self._proposal(request, room)
+
+    def _proposal(self, request: Request, room: int) -> list[int]:
+        request_id, said = request.request_id, request.output_token_ids
         # One token comes out of the step without a draft.
         room = min(room, request.max_tokens - request.num_output_tokens - 1)
-        proposal = self._drafters.propose(request.request_id, request.output_token_ids, room)
+        proposal = self._drafters.propose(request_id, said, room)
+        if request_id in self._records:
+            self._records[request_id].hand(proposal)
+        if self._line is not None and request_id in self._shown:
+            self._line.show(request_id, proposal, len(said))
         return list(proposal.tokens)

@@ -6,24 +6,21 @@ All contact with vLLM's engine interface is in this file. It owns the engine's p
 
 import itertools
 import time
-from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headstart.drafting.timeline import Span, Stage, Timeline
 from headstart.engine.answer import Answer
 from headstart.engine.asking import AskDetails
-from headstart.engine.installation import require_engine
+from headstart.engine.model import Model, engine_defaults
+from headstart.engine.options import SchedulerOptions
+from headstart.engine.report import Report
 from headstart.errors import EngineStartError
 from headstart.media.clip import Clip
-from headstart.models.registration import register_configs
-from headstart.models.view import View, view_of
-
-# vLLM's own default on a CPU is nearly all of the machine's memory.
-_CPU_KV_CACHE_BYTES = 4 * 2**30
 
 
-def _drafting_arguments(max_draft_tokens: int) -> dict[str, Any]:
+def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict[str, Any]:
     """The flags that anybody who runs vLLM could set, to the same effect."""
     return {
         "scheduler_cls": "headstart.engine.hooks.HeadstartScheduler",
@@ -32,46 +29,40 @@ def _drafting_arguments(max_draft_tokens: int) -> dict[str, Any]:
             "model": "headstart.engine.hooks.NoProposals",
             "num_speculative_tokens": max_draft_tokens,
         },
-        "per_request_spec_decode_metrics": "summary",
+        "additional_config": options.additional_config(),
     }
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What the target has said since the last one."""
+
+    text: str
+    token_ids: tuple[int, ...]
 
 
 class Target:
     """A running target. Safe to ask concurrently from one event loop."""
 
-    def __init__(self, model: str, vllm: Mapping[str, Any], max_draft_tokens: int) -> None:
-        require_engine()
-        from transformers import AutoConfig
+    def __init__(self, model: Model, arguments: Mapping[str, Any]) -> None:
         from vllm import AsyncEngineArgs
-        from vllm.platforms import current_platform
         from vllm.v1.engine.async_llm import AsyncLLM
 
-        register_configs()
+        self.view = model.view
         try:
-            config = AutoConfig.from_pretrained(model)
-        except (OSError, ValueError) as error:
-            raise EngineStartError(
-                f"{model} is neither a directory with a config.json nor a model the hub knows"
-                f" ({str(error).splitlines()[0]}). Check the path."
-            ) from error
-        self.view: View = view_of(config)
-        if Path(model).is_dir() and getattr(config, "quantization_config", None) is None:
-            self.view.check_checkpoint(Path(model))
-
-        arguments: dict[str, Any] = {"enable_mm_processor_stats": True, **vllm}
-        if max_draft_tokens:
-            arguments |= _drafting_arguments(max_draft_tokens)
-        if current_platform.is_cpu():
-            arguments.setdefault("kv_cache_memory_bytes", _CPU_KV_CACHE_BYTES)
-        try:
-            self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **arguments))
+            arguments = {**engine_defaults(), **arguments}
+            self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model.name, **arguments))
         except (RuntimeError, ValueError, TypeError) as error:
             raise EngineStartError(
-                f"vLLM did not start {model}: {error} The cause is in vLLM's messages above;"
+                f"vLLM did not start {model.name}: {error} The cause is in vLLM's messages above;"
                 " `headstart doctor` checks the installation."
             ) from error
         self._counter = itertools.count()
         self._vision_s: dict[str, float] = {}
+
+    def text(self, token_ids: Sequence[int]) -> str:
+        """Tokens as they read, marks left out."""
+        return str(self._engine.renderer.tokenizer.decode(token_ids, skip_special_tokens=True))
 
     async def ask(
         self,
@@ -82,8 +73,8 @@ class Target:
         streaming: bool,
         loading: Span | None = None,
         details: AskDetails | None = None,
-    ) -> AsyncIterator[str | Answer]:
-        """The answer's text, piece by piece or whole, then the `Answer`.
+    ) -> AsyncGenerator[Piece | Answer]:
+        """What is said, piece by piece or at once, then the `Answer`.
 
         Leaving the iterator cancels the work.
         """
@@ -118,13 +109,13 @@ class Target:
         output: Any = None
         async for output in self._engine.generate(engine_input, params, request_id):
             (completion,) = output.outputs
-            token_ids += completion.token_ids
-            if completion.text:
-                text.append(completion.text)
-                yield completion.text
+            piece = Piece(completion.text, tuple(completion.token_ids))
+            text.append(piece.text)
+            token_ids += piece.token_ids
+            yield piece
         end_s = time.monotonic()
 
-        drafting = output.outputs[0].spec_decode_metrics
+        report = Report.parse(output.kv_transfer_params)
         spans = [span for span in (loading, preprocessing) if span]
         spans += self._engine_spans(output.metrics, await self._vision_seconds(request_id))
         yield Answer(
@@ -133,13 +124,10 @@ class Target:
             finish_reason=str(output.outputs[0].finish_reason),
             num_prompt_tokens=len(output.prompt_token_ids),
             num_cached_tokens=output.num_cached_tokens or 0,
-            num_drafted_tokens=drafting.num_draft_tokens if drafting else 0,
-            num_accepted_tokens=(
-                sum(count * times for count, times in enumerate(drafting.histogram))
-                if drafting
-                else 0
-            ),
             timeline=Timeline.of(spans[0].start_s, end_s, spans),
+            # Without drafts, a pass says one token.
+            accepted_histogram=report.accepted if report else (0,) * len(token_ids),
+            fates=report.fates if report else (),
         )
 
     async def _vision_seconds(self, request_id: str) -> float:

@@ -37,6 +37,9 @@ class View(Protocol):
         Raises `MediaError` where the clip lacks what the model looks at.
         """
 
+    def glance(self, clip: Clip) -> Clip:
+        """The newest part of a clip, no longer than the model can look at."""
+
     def prompt(self, question: str) -> str:
         """The prompt for one question about one clip, its placeholder included."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headstart.errors import MediaError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.rendering import render
-from headstart.media.slicing import slice_by_count
+from headstart.media.slicing import latest, slice_by_count
 from headstart.models.checkpoint import check_checkpoint
 from headstart.models.eventgpt.geometry import event_geometry
 from headstart.models.eventgpt.prompt import event_prompt
@@ -58,6 +58,12 @@ class EventGptView:
                 " choose a longer window"
             )
         return np.stack([render(part) for part in slice_by_count(clip.events, self.num_slices)])
+
+    def glance(self, clip: Clip) -> Clip:
+        """The events just before the last one."""
+        if clip.events is None:
+            return clip
+        return Clip(clip.video, latest(clip.events, self.max_window_us))
 
     def prompt(self, question: str) -> str:
         """The text around the events."""

@@ -39,6 +39,10 @@ class VideoLlavaView:
             raise MediaError("Video-LLaVA looks at frames and the clip has none; give a video")
         return clip.video.sample(self.num_frames).frames
 
+    def glance(self, clip: Clip) -> Clip:
+        """The clip: of any length, the frames are spread over it."""
+        return clip
+
     def prompt(self, question: str) -> str:
         """The text around the video."""
         return video_prompt(question)

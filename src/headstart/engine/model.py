@@ -1,0 +1,55 @@
+"""A model by name: its config and its view, checked before any engine starts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from headstart.errors import EngineStartError
+from headstart.models.registration import register_configs
+from headstart.models.view import View, view_of
+
+# vLLM's own default on a CPU is nearly all of the machine's memory.
+_CPU_KV_CACHE_BYTES = 4 * 2**30
+
+
+@dataclass(frozen=True)
+class Model:
+    """A checkpoint that an engine can be started on."""
+
+    name: str
+    view: View
+
+    @classmethod
+    def checked(cls, name: str | Path) -> Self:
+        """Read its config; of a local directory, compare the weights with it too."""
+        from transformers import AutoConfig
+
+        register_configs()
+        try:
+            config = AutoConfig.from_pretrained(name)
+        except (OSError, ValueError) as error:
+            raise EngineStartError(
+                f"{name} is neither a directory with a config.json nor a model the hub knows"
+                f" ({str(error).splitlines()[0]}). Check the path."
+            ) from error
+        view = view_of(config)
+        if Path(name).is_dir() and getattr(config, "quantization_config", None) is None:
+            view.check_checkpoint(Path(name))
+        return cls(str(name), view)
+
+    def text_pieces(self) -> dict[str, int]:
+        """Each piece of text its tokenizer knows, and its id."""
+        from transformers import AutoTokenizer
+
+        pieces = AutoTokenizer.from_pretrained(self.name).get_vocab()
+        return {piece: id for piece, id in pieces.items() if id < self.view.num_text_ids}
+
+
+def engine_defaults() -> dict[str, Any]:
+    """What we ask of vLLM where the caller does not say."""
+    from vllm.platforms import current_platform
+
+    defaults: dict[str, Any] = {"enable_mm_processor_stats": True}
+    if current_platform.is_cpu():
+        defaults["kv_cache_memory_bytes"] = _CPU_KV_CACHE_BYTES
+    return defaults

@@ -1,0 +1,107 @@
+"""Who computes where: the target and a drafter beside it on one machine.
+
+Only where the caller has not said. A machine with one core or one GPU is shared.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+_THREADS = "VLLM_CPU_OMP_THREADS_BIND"
+_GPUS = "CUDA_VISIBLE_DEVICES"
+_DRAFTER_SHARE = 4  # the drafter gets one core in so many, and at least one
+_SHARED_GPU_MEMORY = {"target": 0.6, "drafter": 0.3}
+
+
+class Device(StrEnum):
+    """What an engine computes on."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What there is to share, by number."""
+
+    device: Device
+    cores: tuple[int, ...] = ()
+    gpus: tuple[str, ...] = ()
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """What this process may use."""
+        from vllm.platforms import current_platform
+
+        if current_platform.is_cpu():
+            return cls(Device.CPU, cores=tuple(sorted(os.sched_getaffinity(0))))
+        visible = os.environ.get(_GPUS)
+        gpus = visible.split(",") if visible else map(str, range(current_platform.device_count()))
+        return cls(Device.GPU, gpus=tuple(gpus))
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One engine's place: what to set in its environment, and vLLM arguments to add."""
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A seat for each of the two."""
+
+    target: Seat = Seat()
+    drafter: Seat = Seat()
+
+
+def place(
+    machine: Machine,
+    target: Mapping[str, Any],
+    drafter: Mapping[str, Any],
+    environment: Mapping[str, str],
+) -> Placement:
+    """Seats for a target and a drafter started with these vLLM arguments, in this environment."""
+    num_target = _num_devices(target)
+    if machine.device is Device.CPU:
+        return _place_on_cores(machine.cores, num_target, environment)
+    return _place_on_gpus(machine.gpus, num_target, target, drafter)
+
+
+def _place_on_cores(
+    cores: tuple[int, ...], num_target: int, environment: Mapping[str, str]
+) -> Placement:
+    if environment.get(_THREADS, "auto") != "auto" or num_target > 1 or len(cores) < 2:
+        return Placement()
+    num_drafter = max(1, len(cores) // _DRAFTER_SHARE)
+    return Placement(
+        Seat({_THREADS: ",".join(map(str, cores[:-num_drafter]))}),
+        Seat({_THREADS: ",".join(map(str, cores[-num_drafter:]))}),
+    )
+
+
+def _place_on_gpus(
+    gpus: tuple[str, ...],
+    num_target: int,
+    target: Mapping[str, Any],
+    drafter: Mapping[str, Any],
+) -> Placement:
+    free = gpus[num_target : num_target + _num_devices(drafter)]
+    if len(free) == _num_devices(drafter):
+        return Placement(drafter=Seat({_GPUS: ",".join(free)}))
+    name = "gpu_memory_utilization"
+    return Placement(
+        Seat(arguments={} if name in target else {name: _SHARED_GPU_MEMORY["target"]}),
+        Seat(arguments={} if name in drafter else {name: _SHARED_GPU_MEMORY["drafter"]}),
+    )
+
+
+def _num_devices(arguments: Mapping[str, Any]) -> int:
+    sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+    count = 1
+    for name in sizes:
+        count *= int(arguments.get(name, 1))
+    return count

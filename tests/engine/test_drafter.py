@@ -1,0 +1,200 @@
+"""A drafter in its own process beside the target: its words save passes, and change none."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from tests.models.oracle import Oracle, random_asked
+
+from headstart import Answer, Clip, Confirmed, EventDrafter, Headstart, Preview, Retracted, Video
+from headstart.drafting.timeline import Stage
+from headstart.engine.asking import AskDetails
+from headstart.errors import DraftingError, EngineStartError
+from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
+from headstart.media.events import Events, SensorSize
+
+pytestmark = pytest.mark.engine
+
+MAX_TOKENS = 40
+PATIENCE_S = 120.0
+ARGUMENTS = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
+
+
+@pytest.fixture(scope="module")
+def headstart(tiny_target):
+    """The drafter is the target's own model: whatever it drafts in time is right."""
+    drafter = EventDrafter(tiny_target, ARGUMENTS)
+    with Headstart(tiny_target, drafter=drafter, max_draft_tokens=16, vllm=ARGUMENTS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def oracle(tiny_target):
+    return Oracle(tiny_target)
+
+
+class Ear:
+    """Hears an ask's drafts, and can be waited for."""
+
+    def __init__(self):
+        self.newest = None
+        self._changed = threading.Condition()
+
+    def __call__(self, drafted):
+        with self._changed:
+            self.newest = drafted
+            self._changed.notify_all()
+
+    def wait_for(self, num_tokens):
+        def enough():
+            return self.newest and self.newest.start + len(self.newest.tokens) >= num_tokens
+
+        with self._changed:
+            assert self._changed.wait_for(enough, PATIENCE_S)
+        return self.newest
+
+
+def test_what_was_drafted_before_the_prompt_is_computed_is_verified_with_it(headstart, oracle, rng):
+    pair = headstart._pair
+    for asked in random_asked(rng, 3):
+        expected, _ = oracle.answer(asked, MAX_TOKENS)
+        clip = Clip(video=Video.from_frames(asked.frames, fps=8))
+        ear = Ear()
+        with pair.companion.drafting(clip, asked.question, MAX_TOKENS, ear) as ask:
+            draft = ear.wait_for(len(expected))
+            assert list(draft.tokens) == expected
+
+            async def answer(clip=clip, asked=asked, ask=ask):
+                pieces = pair.target.ask(
+                    clip,
+                    asked.question,
+                    max_tokens=MAX_TOKENS,
+                    streaming=False,
+                    details=AskDetails(ask=ask),
+                )
+                return [piece async for piece in pieces][-1]
+
+            said = headstart._submit(answer()).result(PATIENCE_S)
+        assert list(said.token_ids) == expected
+        text_length = next(
+            (i for i, t in enumerate(expected) if t >= oracle.model.config.image_token_index),
+            MAX_TOKENS,
+        )
+        # Untrained, it also says placeholders, which are never drafted.
+        assert said.accepted_histogram[0] == min(16, text_length, MAX_TOKENS - 1)
+        assert said.fates[0].source == "eventgpt"
+        assert sum(said.accepted_histogram) + said.num_passes >= len(said.token_ids)
+
+
+def test_asked_as_usual_the_answer_is_the_targets_and_both_are_on_one_clock(headstart, oracle, rng):
+    for asked in random_asked(rng, 4):
+        expected, _ = oracle.answer(asked, MAX_TOKENS)
+        video = Video.from_frames(asked.frames, fps=8)
+        answer = headstart.ask(video, asked.question, max_tokens=MAX_TOKENS)
+        assert list(answer.token_ids) == expected
+        if answer.drafter_timeline is not None:  # it may have been too slow to be heard at all
+            spans = answer.drafter_timeline.spans
+            assert [span.stage for span in spans] == [s for s in Stage if s is not Stage.LOAD]
+            assert answer.timeline.start_s - 1 < spans[0].start_s < answer.timeline.end_s
+
+
+def test_a_stream_shows_drafts_and_ends_with_the_answer(headstart, oracle, rng):
+    session = headstart.session("shown")
+    (asked,) = random_asked(rng, 1)
+    expected, _ = oracle.answer(asked, MAX_TOKENS)
+    video = Video.from_frames(asked.frames, fps=8)
+
+    async def read():
+        certain, changing, num_previews = "", "", 0
+        async for event in session.stream(video, asked.question, max_tokens=MAX_TOKENS):
+            match event:
+                case Preview(text=text):
+                    changing += text
+                    num_previews += 1
+                case Retracted():
+                    changing = ""
+                case Confirmed(text=text):
+                    certain += text
+                    changing = changing[len(text) :] if changing.startswith(text) else ""
+                case Answer():
+                    assert (certain, changing) == (event.text, "")
+                    assert list(event.token_ids) == expected
+        return num_previews
+
+    asyncio.run(read())
+    # The second time the whole answer is remembered before the target has begun.
+    assert asyncio.run(read()) > 0
+
+
+def test_leaving_a_stream_leaves_the_engine_free(headstart, oracle, rng):
+    (asked,) = random_asked(rng, 1)
+    video = Video.from_frames(asked.frames, fps=8)
+
+    async def leave():
+        async for _ in headstart.stream(video, asked.question, max_tokens=300):
+            break
+        task = asyncio.create_task(headstart.ask_async(video, asked.question, max_tokens=300))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(leave())
+    answer = headstart.ask(video, asked.question, max_tokens=MAX_TOKENS)
+    assert list(answer.token_ids) == oracle.answer(asked, MAX_TOKENS)[0]
+
+
+def test_many_at_once_get_each_their_own(headstart, oracle, rng):
+    asked = random_asked(rng, 6)
+    videos = [Video.from_frames(one.frames, fps=8) for one in asked]
+
+    async def ask_all():
+        return await asyncio.gather(
+            *(
+                headstart.session(f"camera {i}").ask_async(
+                    video, one.question, max_tokens=MAX_TOKENS
+                )
+                for i, (video, one) in enumerate(zip(videos, asked, strict=True))
+            )
+        )
+
+    answers = asyncio.run(ask_all())
+    assert [list(a.token_ids) for a in answers] == [
+        oracle.answer(one, MAX_TOKENS)[0] for one in asked
+    ]
+
+
+def test_a_clip_the_drafter_cannot_look_at_is_answered_without_it(headstart):
+    sensor = SensorSize(8, 8)
+    empty = Events.empty(sensor)
+    clip = Clip(Video.from_frames(np.zeros((8, 56, 56, 3), np.uint8), fps=8), empty)
+    assert headstart.ask(clip, "Who?", max_tokens=3).token_ids
+
+
+def test_a_drafter_of_another_tokenizer_is_refused_before_anything_starts(tiny_target, tmp_path):
+    from headstart.lab.tokenizer import train_tokenizer
+
+    TinyEventGpt().save(tmp_path / "drafter")
+    train_tokenizer(
+        ["Quite other words are here to be learnt."] * 3, max_pieces=300
+    ).save_pretrained(tmp_path / "drafter")
+    with pytest.raises(DraftingError, match="spells otherwise"):
+        Headstart(tiny_target, drafter=tmp_path / "drafter", vllm=ARGUMENTS)
+
+
+def test_a_drafter_that_is_not_there_is_refused_before_anything_starts(tiny_target, tmp_path):
+    with pytest.raises(EngineStartError, match="Check the path"):
+        Headstart(tiny_target, drafter=tmp_path / "none", vllm=ARGUMENTS)
+    with pytest.raises(DraftingError, match="0 and no drafter"):
+        Headstart(tiny_target, drafter=tiny_target, max_draft_tokens=0)
+
+
+def test_two_tiny_models_spell_alike(tmp_path):
+    from headstart.drafting.translation import check_same_spelling
+    from headstart.engine.model import Model
+
+    TinyVideoLlava().save(tmp_path / "target")
+    TinyEventGpt().save(tmp_path / "drafter")
+    target, drafter = (Model.checked(tmp_path / name) for name in ("target", "drafter"))
+    check_same_spelling(target.text_pieces(), drafter.text_pieces())

@@ -1,0 +1,44 @@
+"""Options on their way into vLLM's engine process, and what is refused there."""
+
+import pytest
+
+from headstart.engine.options import EventDrafter, SchedulerOptions, Sources
+from headstart.errors import DraftingError
+
+
+@pytest.mark.parametrize(
+    "options",
+    [SchedulerOptions(), SchedulerOptions(Sources(memory=False, resync=False), "/tmp/line")],
+)
+def test_they_arrive_as_they_were_sent(options):
+    assert SchedulerOptions.parse(options.additional_config()) == options
+
+
+@pytest.mark.parametrize("absent", [{}, {"other": 1}, None, {"headstart": None}])
+def test_absent_means_all_as_usual(absent):
+    assert SchedulerOptions.parse(absent) == SchedulerOptions()
+
+
+def test_a_person_may_name_one_alone():
+    options = SchedulerOptions.parse({"headstart": {"sources": {"ngram": False}}})
+    assert options == SchedulerOptions(Sources(ngram=False))
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"warp": 1}, "It knows: line, sources"),
+        ({"sources": {"memroy": True}}, "memory"),
+        ({"sources": {"memory": "no"}}, "say true or false"),
+        ({"line": 7}, "path of a directory"),
+        ([], "It knows"),
+    ],
+)
+def test_what_nobody_knows_is_refused_by_name(given, named):
+    with pytest.raises(DraftingError, match=named):
+        SchedulerOptions.parse({"headstart": given})
+
+
+def test_a_drafter_of_no_tokens_is_refused():
+    with pytest.raises(DraftingError, match="leave the drafter out"):
+        EventDrafter("model", max_tokens=0)
