@@ -23,6 +23,7 @@ WINDOW_US = 50_000  # of events, at the clip's end: models of events refuse long
 VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
 EVENTS = (".h5", ".hdf5", ".npz", ".npy", ".raw", ".dat", ".aedat4", ".csv")
 DSEC_EVENTS = "events/left/events.h5"
+DSEC_SENSOR = SensorSize(640, 480)
 
 
 def clips_in(
@@ -80,7 +81,7 @@ def _dsec_clips(sequence: Path, num_frames: int) -> Iterator[Clip]:
         raise BenchError(
             f"{note} states {len(times_us)} times for {len(pictures)} pictures: unpack both again"
         )
-    with open_recording(sequence / DSEC_EVENTS) as recording:
+    with open_recording(sequence / DSEC_EVENTS, sensor=DSEC_SENSOR) as recording:
         for start_us in range(int(times_us[0]), int(times_us[-1]) - CLIP_US + 1, CLIP_US):
             stop_us = start_us + CLIP_US
             inside = np.flatnonzero((times_us >= start_us) & (times_us < stop_us))

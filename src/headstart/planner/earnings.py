@@ -7,7 +7,7 @@ from operator import mul
 
 from headstart.planner.survival import Survival
 
-FADE = 0.9  # of what is known, with each further answer
+FADE = 0.95  # of what is known, with each further answer
 PRIOR_HITS, PRIOR_TRIALS = 0.5, 1.0  # a source nobody has judged is given the benefit of doubt
 MAX_POSITIONS = 64
 _WIDE = 8  # positions from here on share what they know: few drafts get so far
