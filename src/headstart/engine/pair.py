@@ -26,6 +26,7 @@ from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, SchedulerOptions, Sources
 from headstart.engine.placement import Machine, Placement, place
 from headstart.engine.target import Piece, Target, drafting_arguments
+from headstart.engine.worth import DrafterWorth
 from headstart.media.clip import Clip
 
 
@@ -57,6 +58,7 @@ class Pair:
             placement, arguments = Placement(), dict(vllm)
             self._listener: Listener | None = None
             self._companion: Companion | None = None
+            self._worth = DrafterWorth() if sources.abstain else None
             if max_draft_tokens:
                 owned = OwnedLine.take()
                 undo.callback(owned.close)
@@ -103,7 +105,10 @@ class Pair:
             with contextlib.suppress(RuntimeError):  # the loop may have ended
                 loop.call_soon_threadsafe(news.set)
 
-        with self._hearing(question, on_draft) as ask:
+        companion = self._companion
+        if self._worth is not None and not previews and not self._worth.is_wanted(question.stream):
+            companion = None
+        with self._hearing(companion, question, on_draft) as ask:
             details = self._details(question, ask, previews)
             pieces = self.target.ask(
                 question.clip,
@@ -120,6 +125,8 @@ class Pair:
                     if isinstance(piece, Answer):
                         for shown in screen.end():
                             yield shown
+                        if self._worth is not None and companion is not None:
+                            self._worth.judge(question.stream, newest.values(), piece)
                         timeline = drafter_timeline(newest.values(), question.loading)
                         yield replace(piece, drafter_timeline=timeline)
                         return
@@ -141,9 +148,11 @@ class Pair:
         return screen.draft(self.target.text(said[: drafted.start] + tokens), drafted.source)
 
     @contextlib.contextmanager
-    def _hearing(self, question: Question, on_draft: OnDraft) -> Iterator[str]:
-        if self._companion is not None:
-            with self._companion.drafting(
+    def _hearing(
+        self, companion: Companion | None, question: Question, on_draft: OnDraft
+    ) -> Iterator[str]:
+        if companion is not None:
+            with companion.drafting(
                 question.clip, question.words, question.max_tokens, on_draft
             ) as ask:
                 yield ask
