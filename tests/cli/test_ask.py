@@ -5,7 +5,10 @@ import typer
 from rich.console import Console
 
 from headstart.cli.ask import engine_arguments
-from headstart.cli.timeline import stage_table
+from headstart.cli.screen import AnswerScreen
+from headstart.cli.timeline import fate_table, stage_table
+from headstart.drafting.fate import Fate
+from headstart.drafting.preview import Confirmed, Preview, Retracted
 from headstart.drafting.timeline import Span, Stage, Timeline
 
 
@@ -36,3 +39,53 @@ def test_the_table_draws_each_stage_where_it_happened():
     assert rows["decode"].rstrip().endswith("█")
     assert "█" not in rows["vision"]
     assert "1000.0" in rows["between"]
+
+
+def printed(table):
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(table)
+    return capture.get()
+
+
+def test_two_engines_are_drawn_on_one_scale():
+    target = Timeline.of(1.0, 5.0, [Span(Stage.PREFILL, 1, 3), Span(Stage.DECODE, 3, 5)])
+    drafter = Timeline.of(1.0, 3.0, [Span(Stage.PREFILL, 1, 2), Span(Stage.DECODE, 2, 3)])
+    first, second = printed(stage_table(target, drafter)).split("drafter")
+    bars = [
+        next(line for line in part.splitlines() if line.startswith(stage))
+        for part in (first, second)
+        for stage in ("prefill", "decode")
+    ]
+    assert [bar.count("█") for bar in bars] == [20, 20, 10, 10]
+    assert bars[0].index("█") == bars[2].index("█")
+    assert bars[3].index("█") == bars[0].index("█") + 10
+
+
+def test_each_draft_is_drawn_with_its_fate():
+    fates = [Fate("memory", 0, (1, 2, 3, 4), 2.5, 3), Fate("eventgpt", 4, (5, 6), 2.75, 0)]
+    first, second = printed(fate_table(fates, start_s=2.0)).splitlines()[1:]
+    assert first.split()[:2] == ["memory", "500.0"]
+    assert (first.count("█"), first.count("░")) == (3, 1)
+    assert "3 of 4" in first
+    assert (second.count("█"), second.count("░")) == (0, 2)
+    assert "token 4" in second
+
+
+def test_elsewhere_than_on_a_terminal_only_certain_words_appear():
+    console = Console(width=100, force_terminal=False)
+    with console.capture() as capture, AnswerScreen(console) as screen:
+        for shown in (Preview("The car", "memory"), Confirmed("The "), Retracted("car")):
+            screen.show(shown)
+        screen.show(Confirmed("bus."))
+    assert capture.get() == "The bus.\n"
+    assert (screen.certain, screen.changing) == ("The bus.", "")
+
+
+def test_on_a_terminal_drafted_words_are_dim():
+    console = Console(width=100, force_terminal=True, color_system="standard")
+    with console.capture() as capture, AnswerScreen(console) as screen:
+        screen.show(Preview("The car", "memory"))
+        screen.show(Confirmed("The "))
+        assert (screen.certain, screen.changing) == ("The ", "car")
+    assert "The \x1b[2mcar" in capture.get()

@@ -146,3 +146,17 @@ def test_two_drafters_of_one_name_are_refused():
 def test_a_change_outside_its_range_is_refused():
     with pytest.raises(DraftingError, match="change"):
         Ask("r", CAMERA, "q", change=1.5)
+
+
+def test_asking_again_before_the_target_speaks_is_one_pass_to_judge():
+    """Chunks of a long prompt ask again and again; what came meanwhile must earn its due."""
+    times = iter(float(number) for number in range(1000))
+    cascade = Cascade([Memory()], TEXT, clock=lambda: next(times))
+    answer = tuple(range(20))
+    cascade.begin(Ask("r", CAMERA, "q"))
+    for _ in range(20):
+        assert cascade.propose("r", [], 16) == NOTHING
+    cascade.post("r", Draft(answer, "seeing", 0.0))
+    assert cascade.propose("r", [], 16).tokens == answer[:16]
+    cascade.finish("r", answer)
+    assert cascade.earned(CAMERA, "seeing") > 1

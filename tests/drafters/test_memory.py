@@ -144,3 +144,13 @@ def test_ten_thousand_answers_are_searched_in_time():
     finally:
         gc.enable()
     assert sorted(seconds)[100] < 0.002
+
+
+def test_what_belongs_to_no_stream_is_neither_remembered_nor_drafted():
+    memory = Memory()
+    memory.begin(Ask("a", CAMERA, "what?", remembered=False))
+    memory.finish("a", [1, 2, 3])
+    assert len(memory) == 0
+    tell(memory, [4, 5])
+    memory.begin(Ask("b", CAMERA, "what?", remembered=False))
+    assert list(memory.propose("b", [], 8)) == []

@@ -16,13 +16,14 @@ def cores(*numbers, environment=None, **target):
 def test_two_cores_are_one_each():
     placement = cores(0, 1)
     assert placement.target.environment == {BIND: "0"}
-    assert placement.drafter.environment == {BIND: "1"}
+    assert placement.drafter.cores == (1,)
+    assert placement.drafter.environment == {"OMP_NUM_THREADS": "1"}
 
 
 def test_the_target_gets_most_of_many_cores():
     placement = cores(*range(2, 18))
     assert placement.target.environment[BIND].split(",") == [str(i) for i in range(2, 14)]
-    assert placement.drafter.environment[BIND].split(",") == ["14", "15", "16", "17"]
+    assert placement.drafter.cores == (14, 15, 16, 17)
 
 
 def test_one_core_is_shared():

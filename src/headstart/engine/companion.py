@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import zmq
@@ -20,6 +20,7 @@ from headstart.engine.drafter_spec import DrafterSpec
 from headstart.engine.line import Line, send
 from headstart.engine.listener import Listener, OnDraft
 from headstart.engine.options import EventDrafter
+from headstart.engine.placement import Seat
 from headstart.errors import MediaError
 from headstart.media.clip import Clip
 from headstart.models.view import View
@@ -45,15 +46,17 @@ class Companion:
         view: View,
         line: Line,
         listener: Listener,
-        environment: Mapping[str, str],
+        seat: Seat,
     ) -> None:
         """Start the process; ``view`` is the drafter's own. Returns before its engine is up."""
         self._view = view
         self._line = line
         self._listener = listener
         self._waiting: queue.Queue[_Asked | wire.Leave | None] = queue.Queue(MAX_WAITING)
-        spec = DrafterSpec(str(drafter.model), drafter.vllm, drafter.max_tokens, line)
-        self.process = DrafterProcess(spec, environment)
+        arguments = {**drafter.vllm, **seat.arguments}
+        model, most = str(drafter.model), drafter.max_tokens
+        spec = DrafterSpec(model, arguments, most, line, seat.cores)
+        self.process = DrafterProcess(spec, seat.environment)
         listener.on_ready = self.process.ready
         self._thread = threading.Thread(target=self._send, name="asks", daemon=True)
         self._thread.start()

@@ -15,7 +15,6 @@ from headstart.engine.drafter_spec import DrafterSpec
 from headstart.errors import EngineStartError
 
 _PR_SET_PDEATHSIG = 1
-_END_TIMEOUT_S = 5.0
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
 
@@ -121,6 +120,8 @@ def main() -> None:
     """Draft until the parent ends."""
     die_with(int(sys.argv[2]))
     spec = DrafterSpec.parse(sys.argv[1])
+    if spec.cores:
+        os.sched_setaffinity(0, spec.cores)  # before anything starts a thread
     # The engine in this very process: one thing to watch, and no message between it and us.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the parent to handle

@@ -16,6 +16,8 @@ class DrafterSpec:
     vllm: Mapping[str, Any]
     max_tokens: int
     line: Line
+    cores: tuple[int, ...] = ()
+    """The only ones it may use; none where it may use them all."""
 
     def argument(self) -> str:
         """The form `parse` reads."""
@@ -25,6 +27,7 @@ class DrafterSpec:
                 "vllm": dict(self.vllm),
                 "max_tokens": self.max_tokens,
                 "line": self.line.directory,
+                "cores": self.cores,
             }
         )
 
@@ -32,4 +35,5 @@ class DrafterSpec:
     def parse(cls, argument: str) -> Self:
         """From the command line of the process."""
         told = json.loads(argument)
-        return cls(told["model"], told["vllm"], told["max_tokens"], Line(told["line"]))
+        line, cores = Line(told["line"]), tuple(told["cores"])
+        return cls(told["model"], told["vllm"], told["max_tokens"], line, cores)

@@ -6,26 +6,23 @@ scheduler directly; here it is only heard, to be shown and to be drawn.
 
 import asyncio
 import contextlib
-import os
-import uuid
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from headstart.drafters.port import StreamKey
 from headstart.drafting.preview import PreviewText, Shown
-from headstart.drafting.timeline import Span, Stage, Timeline
-from headstart.drafting.translation import check_same_spelling
+from headstart.drafting.timeline import Span
 from headstart.engine import wire
 from headstart.engine.answer import Answer
 from headstart.engine.asking import AskDetails
-from headstart.engine.companion import Companion
-from headstart.engine.line import OwnedLine
-from headstart.engine.listener import Listener, OnDraft
+from headstart.engine.drafter_timeline import drafter_timeline
+from headstart.engine.listener import OnDraft
 from headstart.engine.model import Model
-from headstart.engine.options import EventDrafter, SchedulerOptions, Sources
-from headstart.engine.placement import Machine, Placement, place
-from headstart.engine.target import Piece, Target, drafting_arguments
+from headstart.engine.options import EventDrafter, Sources
+from headstart.engine.placement import Seat
+from headstart.engine.sidecar import Sidecar
+from headstart.engine.target import Piece, Target
 from headstart.engine.worth import DrafterWorth
 from headstart.media.clip import Clip
 
@@ -55,41 +52,19 @@ class Pair:
     ) -> None:
         """Start both; return when both are up. Where one cannot start, neither is left running."""
         with contextlib.ExitStack() as undo:
-            placement, arguments = Placement(), dict(vllm)
-            self._listener: Listener | None = None
-            self._companion: Companion | None = None
-            self._worth = DrafterWorth() if sources.abstain else None
+            self.sidecar: Sidecar | None = None
+            self._worth = DrafterWorth() if drafter is not None and sources.abstain else None
+            arguments, seat = vllm, Seat()
             if max_draft_tokens:
-                owned = OwnedLine.take()
-                undo.callback(owned.close)
-                self._listener = Listener(owned.line)
-                undo.callback(self._listener.close)
-                options = SchedulerOptions(sources, owned.line.directory)
-                arguments |= drafting_arguments(max_draft_tokens, options)
-                if drafter is not None:
-                    seen = Model.checked(drafter.model)
-                    check_same_spelling(target.text_pieces(), seen.text_pieces())
-                    placement = place(Machine.here(), arguments, drafter.vllm, os.environ)
-                    beside = replace(drafter, vllm={**drafter.vllm, **placement.drafter.arguments})
-                    self._companion = Companion(
-                        beside,
-                        seen.view,
-                        owned.line,
-                        self._listener,
-                        placement.drafter.environment,
-                    )
-                    undo.callback(self._companion.close)
-            with _environment(placement.target.environment):
-                self.target = Target(target, {**arguments, **placement.target.arguments})
+                self.sidecar = Sidecar(target, drafter, sources, max_draft_tokens, vllm)
+                undo.callback(self.sidecar.close)
+                arguments, seat = self.sidecar.arguments, self.sidecar.seat
+            with seat.taken():
+                self.target = Target(target, {**arguments, **seat.arguments})
             undo.callback(self.target.shutdown)
-            if self._companion is not None:
-                self._companion.wait_ready()
+            if self.sidecar is not None:
+                self.sidecar.wait_ready()
             self._ending = undo.pop_all()
-
-    @property
-    def companion(self) -> Companion | None:
-        """The drafter, where there is one."""
-        return self._companion
 
     async def ask(
         self, question: Question, *, streaming: bool, previews: bool
@@ -105,10 +80,10 @@ class Pair:
             with contextlib.suppress(RuntimeError):  # the loop may have ended
                 loop.call_soon_threadsafe(news.set)
 
-        companion = self._companion
-        if self._worth is not None and not previews and not self._worth.is_wanted(question.stream):
-            companion = None
-        with self._hearing(companion, question, on_draft) as ask:
+        # Whoever wants to see drafts wants them whether they pay or not.
+        worth = None if previews or question.stream is None else self._worth
+        wanted = worth is None or worth.is_wanted(question.stream)
+        with self._drafting(question, on_draft, wanted) as ask:
             details = self._details(question, ask, previews)
             pieces = self.target.ask(
                 question.clip,
@@ -125,8 +100,8 @@ class Pair:
                     if isinstance(piece, Answer):
                         for shown in screen.end():
                             yield shown
-                        if self._worth is not None and companion is not None:
-                            self._worth.judge(question.stream, newest.values(), piece)
+                        if worth is not None and wanted:
+                            worth.judge(question.stream, newest.values(), piece)
                         timeline = drafter_timeline(newest.values(), question.loading)
                         yield replace(piece, drafter_timeline=timeline)
                         return
@@ -148,23 +123,18 @@ class Pair:
         return screen.draft(self.target.text(said[: drafted.start] + tokens), drafted.source)
 
     @contextlib.contextmanager
-    def _hearing(
-        self, companion: Companion | None, question: Question, on_draft: OnDraft
-    ) -> Iterator[str]:
-        if companion is not None:
-            with companion.drafting(
-                question.clip, question.words, question.max_tokens, on_draft
-            ) as ask:
-                yield ask
-        elif self._listener is not None:
-            ask = uuid.uuid4().hex
-            with self._listener.hearing(ask, on_draft):
-                yield ask
-        else:
+    def _drafting(self, question: Question, on_draft: OnDraft, wanted: bool) -> Iterator[str]:
+        if self.sidecar is None:
             yield ""
+            return
+        with self.sidecar.drafting(
+            question.clip, question.words, question.max_tokens, on_draft, wanted
+        ) as ask:
+            yield ask
 
     def _details(self, question: Question, ask: str, previews: bool) -> AskDetails | None:
-        if question.stream is None and self._companion is None:
+        beside = None if self.sidecar is None else self.sidecar.companion
+        if question.stream is None and beside is None:
             return None  # nobody drafts for it
         return AskDetails(
             stream=None if question.stream is None else question.stream.stream,
@@ -207,41 +177,3 @@ async def _merged(
                 with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
                     await task
         await pieces.aclose()
-
-
-def drafter_timeline(drafted: Iterable[wire.Drafted], loading: Span | None) -> Timeline | None:
-    """The drafter's stages, as far as it was heard."""
-    heard = max(
-        (one for one in drafted if one.stamps is not None),
-        key=lambda one: one.made_at_s,
-        default=None,
-    )
-    if heard is None or heard.stamps is None:
-        return None
-    stamps = heard.stamps
-    edges = (
-        (Stage.PREPROCESS, stamps.asked_s, stamps.preprocessed_s),
-        (Stage.VISION, stamps.scheduled_s, stamps.vision_end_s),
-        (Stage.PREFILL, stamps.vision_end_s, stamps.first_token_s),
-        (Stage.DECODE, stamps.first_token_s, heard.made_at_s),
-    )
-    spans = [Span(stage, start_s, max(start_s, end_s)) for stage, start_s, end_s in edges]
-    if loading is not None:
-        spans.append(loading)
-    start_s = min(span.start_s for span in spans)
-    return Timeline.of(start_s, heard.made_at_s, spans)
-
-
-@contextlib.contextmanager
-def _environment(added: Mapping[str, str]) -> Iterator[None]:
-    """vLLM reads its seat from the environment of the process that starts it."""
-    before = {name: os.environ.get(name) for name in added}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -4,7 +4,8 @@ Only where the caller has not said. A machine with one core or one GPU is shared
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -48,6 +49,22 @@ class Seat:
 
     environment: Mapping[str, str] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+    """The only ones its process may use; none where it may use them all."""
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """vLLM reads a seat from the environment of the process that starts it."""
+        before = {name: os.environ.get(name) for name in self.environment}
+        os.environ.update(self.environment)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 @dataclass(frozen=True)
@@ -77,9 +94,11 @@ def _place_on_cores(
     if environment.get(_THREADS, "auto") != "auto" or num_target > 1 or len(cores) < 2:
         return Placement()
     num_drafter = max(1, len(cores) // _DRAFTER_SHARE)
+    # vLLM binds the threads of a worker in a process of its own. The drafter computes in its one
+    # process, which vLLM leaves alone.
     return Placement(
         Seat({_THREADS: ",".join(map(str, cores[:-num_drafter]))}),
-        Seat({_THREADS: ",".join(map(str, cores[-num_drafter:]))}),
+        Seat({"OMP_NUM_THREADS": str(num_drafter)}, cores=cores[-num_drafter:]),
     )
 
 

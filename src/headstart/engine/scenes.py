@@ -8,13 +8,19 @@ from headstart.media.change import EventPicture
 from headstart.media.events import Events
 
 MAX_STREAMS = 4096
+FIRST_USUAL = 0.5  # between clips a second apart, on drives of the lab
+WEIGHT_OF_LAST = 0.1  # in what is usual on a stream
 
 
 class Scenes:
-    """The last event picture of each stream, bounded in streams. Thread-safe."""
+    """The last event picture of each stream, bounded in streams. Thread-safe.
+
+    On a camera that moves, pictures differ from one clip to the next without any news in it; so
+    only what is beyond the stream's usual difference counts as change.
+    """
 
     def __init__(self) -> None:
-        self._pictures: OrderedDict[StreamKey, EventPicture] = OrderedDict()
+        self._last: OrderedDict[StreamKey, tuple[EventPicture, float]] = OrderedDict()
         self._lock = Lock()
 
     def change(self, stream: StreamKey, events: Events | None) -> float:
@@ -26,8 +32,11 @@ class Scenes:
             return 0.0
         picture = EventPicture.of(events)
         with self._lock:
-            last = self._pictures.pop(stream, None)
-            self._pictures[stream] = picture
-            while len(self._pictures) > MAX_STREAMS:
-                self._pictures.popitem(last=False)
-        return 0.0 if last is None else picture.change_from(last)
+            last, usual = self._last.pop(stream, (None, FIRST_USUAL))
+            difference = 0.0 if last is None else picture.change_from(last)
+            if last is not None:
+                usual += WEIGHT_OF_LAST * (difference - usual)
+            self._last[stream] = (picture, usual)
+            while len(self._last) > MAX_STREAMS:
+                self._last.popitem(last=False)
+        return max(0.0, difference - usual)

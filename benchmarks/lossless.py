@@ -1,0 +1,256 @@
+"""Does drafting change a token? A grid of settings against bare vLLM, on held-out lab drives.
+
+    python benchmarks/lossless.py --target T --drafter D --questions 2000 [--dtype bfloat16]
+
+Every answer with drafts is compared with the one bare vLLM gives to the same question alone. The
+grid: each source of drafts and all of them; 1, 4 and 16 streams at a time; prefix caching on and
+off; prompts in chunks of several sizes. In bfloat16 sums depend on the shape of a batch, so words
+can differ without any draft: each first difference is printed with the margin between the two
+most likely tokens there, beside those of bare vLLM at another batch size.
+Prints a row a setting, and a JSON line last.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart import Clip, EventDrafter, Headstart, Sources
+from headstart.engine.model import Model
+from headstart.lab.language.questions import Question
+from headstart.lab.split import Split
+from headstart.lab.world.drive import Drive
+
+BATCHES = (1, 4, 16)
+CHUNKS = (256, 700, 8192)
+NOTHING = Sources(memory=False, ngram=False)
+DRAFTERS = {
+    "memory": (Sources(ngram=False), False),
+    "ngram": (Sources(memory=False), False),
+    "eventgpt": (NOTHING, True),
+    "cascade": (Sources(), True),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One engine of the grid."""
+
+    drafts: str
+    prefix_caching: bool
+    chunk: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question about one clip of one stream."""
+
+    seed: int
+    index: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two answers part, and how nearly the target said the other word."""
+
+    asked: Asked
+    place: int
+    margin: float
+
+
+def main() -> None:
+    """Compare and print."""
+    options = _options()
+    settings = [Setting(*cell) for cell in itertools.product(DRAFTERS, (True, False), CHUNKS)]
+    if options.settings:
+        settings = random.Random(options.seed).sample(settings, options.settings)
+    wordings = [words for question in Question for words in question.value]
+    random.Random(options.seed).shuffle(wordings)
+    per_cell = max(1, round(options.questions / len(settings) / len(BATCHES)))
+    grid = {
+        setting: {batch: _rounds(batch, per_cell, words) for batch in BATCHES}
+        for setting, words in zip(settings, itertools.cycle(wordings), strict=False)
+    }
+    clips = Clips()
+    bare = Bare(options, clips)
+    summary: dict[str, Any] = {"dtype": options.dtype, "questions": 0, "differences": []}
+    for setting, batches in grid.items():
+        found = _compare(setting, batches, options, clips, bare)
+        num_asked = sum(len(asked) for rounds in batches.values() for asked in rounds)
+        summary["questions"] += num_asked
+        summary["differences"] += [
+            {**asdict(setting), "batch": batch, **asdict(difference)} for batch, difference in found
+        ]
+        print(f"{setting}: {num_asked} asked, {len(found)} differ", flush=True)
+    if options.dtype != "float32":
+        everything = [
+            asked
+            for batches in grid.values()
+            for rounds in batches.values()
+            for asked in itertools.chain(*rounds)
+        ]
+        together = bare.differences_of_batches(everything)
+        summary["bare_differences"] = [asdict(difference) for difference in together]
+        print(f"bare vLLM, 16 at a time against 1: {len(together)} differ")
+    summary["num_differences"] = len(summary["differences"])
+    summary["accepted_tokens"] = sum(_ACCEPTED)
+    print(json.dumps(summary))
+
+
+_ACCEPTED: list[int] = []
+
+
+class Clips:
+    """Held-out clips, each drawn once."""
+
+    def __init__(self) -> None:
+        self._drives: dict[int, Drive] = {}
+        self._clips: dict[tuple[int, int], Clip] = {}
+
+    def of(self, asked: Asked) -> Clip:
+        """The clip a question is about."""
+        key = (asked.seed, asked.index)
+        if key not in self._clips:
+            drive = self._drives.setdefault(asked.seed, Drive(asked.seed))
+            self._clips[key] = drive.clip(asked.index).clip
+        return self._clips[key]
+
+
+class Bare:
+    """vLLM alone, one question at a time; it stays up, to be asked about margins."""
+
+    def __init__(self, options: argparse.Namespace, clips: Clips) -> None:
+        from vllm import LLM
+
+        self._options, self._clips = options, clips
+        self._view = Model.checked(options.target).view
+        self._llm = LLM(
+            options.target,
+            **_engine(options),
+            max_num_seqs=max(BATCHES),
+            enable_prefix_caching=False,
+        )
+        self._answers: dict[Asked, list[int]] = {}
+
+    def answer(self, asked: Asked) -> list[int]:
+        """What the target says with nobody beside it."""
+        if asked not in self._answers:
+            ((_, tokens),) = self._said([asked])
+            self._answers[asked] = tokens
+        return self._answers[asked]
+
+    def differences_of_batches(self, asked: Sequence[Asked]) -> list[Difference]:
+        """Bare vLLM with many at a time, against itself with one."""
+        return [
+            self.difference(one, tokens)
+            for one, tokens in self._said(asked)
+            if tokens != self.answer(one)
+        ]
+
+    def difference(self, asked: Asked, tokens: Sequence[int]) -> Difference:
+        """Where ``tokens`` part from the answer; of two ends, the shorter's."""
+        from vllm import SamplingParams
+
+        own = self.answer(asked)
+        pairs = itertools.zip_longest(own, tokens)
+        place = next(i for i, (a, b) in enumerate(pairs) if a != b)
+        replay = SamplingParams(temperature=0.0, max_tokens=place + 1, logprobs=2)
+        (output,) = self._llm.generate([self._prompt(asked)], replay, use_tqdm=False)
+        steps = output.outputs[0].logprobs
+        best = sorted((entry.logprob for entry in steps[place].values()), reverse=True)
+        return Difference(asked, place, best[0] - best[1])
+
+    def _said(self, asked: Sequence[Asked]) -> Iterator[tuple[Asked, list[int]]]:
+        from vllm import SamplingParams
+
+        params = SamplingParams(temperature=0.0, max_tokens=self._options.max_tokens)
+        prompts = [self._prompt(one) for one in asked]
+        outputs = self._llm.generate(prompts, params, use_tqdm=False)
+        for one, output in zip(asked, outputs, strict=True):
+            yield one, list(output.outputs[0].token_ids)
+
+    def _prompt(self, asked: Asked) -> dict[str, Any]:
+        return {
+            "prompt": self._view.prompt(asked.words),
+            "multi_modal_data": {"video": self._view.pictures(self._clips.of(asked))},
+        }
+
+
+def _compare(
+    setting: Setting,
+    batches: dict[int, list[list[Asked]]],
+    options: argparse.Namespace,
+    clips: Clips,
+    bare: Bare,
+) -> list[tuple[int, Difference]]:
+    sources, beside = DRAFTERS[setting.drafts]
+    drafter = EventDrafter(options.drafter, _engine(options)) if beside else None
+    arguments = {
+        **_engine(options),
+        "max_num_seqs": max(BATCHES),
+        "enable_prefix_caching": setting.prefix_caching,
+        "max_num_batched_tokens": setting.chunk,
+        "enable_chunked_prefill": True,
+    }
+    found = []
+    with Headstart(options.target, drafter=drafter, sources=sources, vllm=arguments) as headstart:
+        for batch, rounds in batches.items():
+            for asked in rounds:
+                for one, tokens in asyncio.run(_ask(headstart, batch, asked, options, clips)):
+                    if tokens != bare.answer(one):
+                        found.append((batch, bare.difference(one, tokens)))
+    return found
+
+
+async def _ask(
+    headstart: Headstart,
+    batch: int,
+    asked: Sequence[Asked],
+    options: argparse.Namespace,
+    clips: Clips,
+) -> list[tuple[Asked, list[int]]]:
+    answers = await asyncio.gather(
+        *(
+            headstart.session(f"{batch}/{one.seed}").ask_async(
+                clips.of(one), one.words, max_tokens=options.max_tokens
+            )
+            for one in asked
+        )
+    )
+    _ACCEPTED.extend(answer.num_accepted_tokens for answer in answers)
+    return [(one, list(a.token_ids)) for one, a in zip(asked, answers, strict=True)]
+
+
+def _rounds(batch: int, per_cell: int, words: str) -> list[list[Asked]]:
+    """So many streams at a time, clip after clip."""
+    seeds = Split.HELD_OUT.seeds(batch)
+    return [
+        [Asked(seed, index, words) for seed in seeds]
+        for index in range(max(2, -(-per_cell // batch)))
+    ]
+
+
+def _engine(options: argparse.Namespace) -> dict[str, Any]:
+    return {"dtype": options.dtype, "enforce_eager": True, "kv_cache_memory_bytes": 2**30}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--drafter", type=Path, required=True)
+    parser.add_argument("--questions", type=int, default=2000)
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--settings", type=int, help="only so many engines of the grid, by --seed")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
