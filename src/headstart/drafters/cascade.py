@@ -113,7 +113,7 @@ class Cascade:
         for source in self.order(request):
             length = max_tokens
             if self._thrift is not None:
-                length = self._thrift.draft_length((state.ask.stream, source), max_tokens)
+                length = self._thrift.draft_length(source, state.ask.stream, max_tokens)
             # Who is not listened to is not asked either: on a busy engine that costs, too.
             proposal = self._ask(state, source, confirmed, max_tokens) if length else NOTHING
             if proposal.tokens:
@@ -193,7 +193,8 @@ class Cascade:
             if self._thrift is not None:
                 # A draft longer than what was left to say was not wrong about the rest.
                 self._thrift.earnings.credit(
-                    (state.ask.stream, source),
+                    source,
+                    state.ask.stream,
                     [
                         (min(num_drafted, len(said)), num_accepted)
                         for (num_drafted, num_accepted), (_, said) in zip(

@@ -4,6 +4,7 @@ from collections.abc import Collection, Hashable
 
 from headstart.drafting.verdict import num_agreeing
 from headstart.engine.answer import Answer
+from headstart.engine.drafter_engine import SOURCE
 from headstart.engine.wire import Drafted
 from headstart.planner.thrift import Thrift
 
@@ -16,7 +17,7 @@ class DrafterWorth:
 
     def is_wanted(self, stream: Hashable) -> bool:
         """Whether to start it for the next answer; after failures only now and then."""
-        return self._thrift.worth_starting(stream)
+        return self._thrift.worth_starting(SOURCE, stream)
 
     def judge(self, stream: Hashable, drafted: Collection[Drafted], answer: Answer) -> None:
         """It was started for this answer; who said nothing in time was of no use."""
@@ -24,10 +25,9 @@ class DrafterWorth:
         passes = [
             (min(len(words.tokens), len(rest)), num_agreeing(words.tokens, rest))
             for words in drafted
-            if (rest := said[max(0, words.start) :])
+            if words.source == SOURCE and (rest := said[max(0, words.start) :])
         ]
-        sources = {words.source for words in drafted}
         passes += [
-            (len(fate.tokens), fate.num_accepted) for fate in answer.fates if fate.source in sources
+            (len(fate.tokens), fate.num_accepted) for fate in answer.fates if fate.source == SOURCE
         ]
-        self._thrift.earnings.credit(stream, passes or [(1, 0)])
+        self._thrift.earnings.credit(SOURCE, stream, passes or [(1, 0)])

@@ -1,14 +1,14 @@
 """What drafted tokens have earned: how far drafts of one source lately survived, by position."""
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 from operator import mul
 
 from headstart.planner.survival import Survival
 
 FADE = 0.95  # of what is known, with each further answer
-PRIOR_HITS, PRIOR_TRIALS = 0.5, 1.0  # a source nobody has judged is given the benefit of doubt
+PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # nobody is condemned unheard, nor believed for long
 MAX_POSITIONS = 64
 _WIDE = 8  # positions from here on share what they know: few drafts get so far
 
@@ -37,7 +37,7 @@ class _Chances:
     def survival(self) -> Survival:
         """Kept until more is learnt: it is asked for at every pass."""
         if self._survival is None:
-            chances, before = [], PRIOR_HITS / PRIOR_TRIALS
+            chances, before = [], PRIOR_CHANCE
             for hits, trials in zip(self._hits, self._trials, strict=True):
                 # Where little is known of a position, it is like the one before it.
                 before = (hits + before * PRIOR_TRIALS) / (trials + PRIOR_TRIALS)
@@ -48,7 +48,7 @@ class _Chances:
 
 
 class Earnings:
-    """Survival by key, for example a stream and a source. Bounded in keys; not thread-safe."""
+    """Survival by source and stream. Bounded in both; not thread-safe."""
 
     def __init__(self, max_keys: int = 4096) -> None:
         self._max_keys = max_keys
@@ -57,17 +57,21 @@ class Earnings:
     def __len__(self) -> int:
         return len(self._known)
 
-    def credit(self, key: Hashable, passes: Iterable[tuple[int, int]]) -> None:
+    def credit(self, source: str, stream: Hashable, passes: Sequence[tuple[int, int]]) -> None:
         """One more answer: for each of its passes, how much was drafted and how much accepted."""
-        known = self._known.setdefault(key, _Chances())
-        self._known.move_to_end(key)
-        known.learn(passes)
+        for key in ((source, stream), (source,)):
+            known = self._known.setdefault(key, _Chances())
+            self._known.move_to_end(key)
+            known.learn(passes)
         while len(self._known) > self._max_keys:
             self._known.popitem(last=False)
 
-    def survival(self, key: Hashable) -> Survival:
-        """To expect of the next draft, at each position up to `MAX_POSITIONS`."""
-        known = self._known.get(key)
+    def survival(self, source: str, stream: Hashable) -> Survival:
+        """To expect of the next draft, at each position up to `MAX_POSITIONS`.
+
+        On a stream where the source is new, what it earned on all others is expected.
+        """
+        known = self._known.get((source, stream)) or self._known.get((source,))
         return known.survival() if known else _UNJUDGED
 
 

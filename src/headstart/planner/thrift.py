@@ -17,6 +17,7 @@ from headstart.planner.pace import PRIOR_TOKEN_SHARE, Pace, PassCost
 
 MIN_EARNED = 0.05  # tokens a draft: below this even a free pass is not worth asking for
 PLAIN_EVERY = 128  # drafted passes: then one goes without, or nothing is left to compare with
+PLAIN_EARLY = 8  # the same while passes without are hardly known
 PROBE_SHARE = 0.005  # of the time of held-back passes, spent on looking at the price again
 PROBE_TOKENS = 4
 PROBE_ANSWERS = 16  # a source not worth its work is started for one answer in so many
@@ -37,13 +38,14 @@ class Thrift:
         self._plain = False
         self._since_plain: dict[int, int] = {}
         self._saved_s: dict[int, float] = {}
-        self._unstarted: dict[Hashable, int] = {}
+        self._unstarted: dict[str, int] = {}
 
     def pass_begins(self, batch: int) -> None:
         """The next questions are about a pass of so many requests."""
         self._batch = max(1, batch)
+        known = self.pace.knows_plain(self._batch)
         since_plain = self._since_plain.get(self._batch, 0)
-        self._plain = since_plain >= PLAIN_EVERY or not self.pace.knows_plain(self._batch)
+        self._plain = since_plain >= (PLAIN_EVERY if known else PLAIN_EARLY)
 
     def pass_ended(self, drafted_tokens: int, seconds: float) -> None:
         """It only decoded, so many tokens of it drafted, and took so long."""
@@ -51,11 +53,11 @@ class Thrift:
         before = self._since_plain.get(self._batch, 0)
         self._since_plain[self._batch] = before + 1 if drafted_tokens else 0
 
-    def draft_length(self, key: Hashable, max_tokens: int) -> int:
+    def draft_length(self, source: str, stream: Hashable, max_tokens: int) -> int:
         """How many tokens of a draft by this source to pay for now; 0 is to abstain."""
         if max_tokens < 1 or self._plain:
             return 0
-        shares = self.earnings.survival(key).shares[:max_tokens]
+        shares = self.earnings.survival(source, stream).shares[:max_tokens]
         if sum(shares) < MIN_EARNED:
             # Whether it gets better is seen without paying: answers judge what was not heard.
             return 0
@@ -83,14 +85,14 @@ class Thrift:
         self._saved_s[self._batch] = 0.0 if affordable else saved_s
         return length if affordable else 0
 
-    def worth_starting(self, key: Hashable) -> bool:
+    def worth_starting(self, source: str, stream: Hashable) -> bool:
         """Whether a source that works for its drafts should be set to work for an answer.
 
         One that has not been worth it is tried again now and then: what it does not draft
         cannot be judged.
         """
-        if sum(self.earnings.survival(key).shares) >= MIN_EARNED:
+        if sum(self.earnings.survival(source, stream).shares) >= MIN_EARNED:
             return True
-        waited = self._unstarted.get(key, 0) + 1
-        self._unstarted[key] = waited % PROBE_ANSWERS
+        waited = self._unstarted.get(source, 0) + 1
+        self._unstarted[source] = waited % PROBE_ANSWERS
         return waited == PROBE_ANSWERS
