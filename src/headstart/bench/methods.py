@@ -10,7 +10,7 @@ from headstart.bench.result import BARE
 from headstart.engine.headstart import Headstart
 from headstart.engine.options import EventDrafter, Sources
 
-TENSOR_PARALLEL = "bare vLLM, 2 devices"
+TENSOR_PARALLEL = "bare vLLM x2"
 SILENT = Sources(memory=False, ngram=False)
 PEER_DRAFTS = {"per_request_spec_decode_metrics": "summary"}
 
