@@ -39,18 +39,18 @@ def answered() -> Answer:
 
 
 def test_an_answer_becomes_a_sample():
-    sample = Sample.of(answered(), **PLACE)
-    assert sample.end_to_end_s == 1.1
-    assert sample.first_token_s == 0.5
+    sample = Sample.of(answered(), 49.9, 51.2, **PLACE)
+    assert sample.end_to_end_s == 1.3
+    assert sample.first_token_s == 0.6
     assert (sample.num_tokens, sample.num_passes) == (5, 3)
     assert sample.accepted == (2, 0, 0)
     assert sample.drafted == (4, 1)
     assert sample.first_drafted == 4
     assert sample.stage_s(Stage.PREFILL) == sample.spans[2][3] - sample.spans[2][2]
-    assert sample.spans[-1] == ("drafter", "decode", 0.2, 0.4)
+    assert sample.spans[-1] == ("drafter", "decode", 0.3, 0.5)
     assert sample.pair == (0, 1, 3)
 
 
 def test_it_survives_being_written_down():
-    sample = Sample.of(answered(), **PLACE)
+    sample = Sample.of(answered(), 49.9, 51.2, **PLACE)
     assert Sample.parse(json.loads(json.dumps(sample.as_json()))) == sample

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.bench.methods import TIMED
 from headstart.bench.result import BARE, BenchResult
 from headstart.bench.sample import Sample
 from headstart.planner.costs import Costs
@@ -118,7 +119,8 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
 
 
 def _family(method: str) -> str:
-    return method if method.startswith(BARE) or method.endswith("(vLLM)") else "headstart"
+    alone = method == TIMED or method.startswith(BARE) or method.endswith("(vLLM)")
+    return method if alone else "headstart"
 
 
 def _forecast_s(costs: Costs, samples: Sequence[Sample], first: Survival, later: Survival) -> float:

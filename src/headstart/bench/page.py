@@ -13,7 +13,7 @@ from headstart.bench.panels import (
     speedup_by_length,
     stages,
 )
-from headstart.bench.result import BARE, BenchResult
+from headstart.bench.result import BenchResult
 
 _STYLE = (
     STYLE
@@ -131,7 +131,8 @@ def _notes(result: BenchResult) -> str:
         *result.notes,
         *same,
         *different,
-        f"{BARE} does not time its vision tower: there it is part of the prefill.",
+        "Only the method called timed times its vision tower apart; in the others it is part of the"
+        " prefill.",
     ]
     listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f"<h2>What to know</h2><ul>{listed}</ul>"

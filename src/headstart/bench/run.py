@@ -172,9 +172,12 @@ class Run:
         # A tenant of its own each time: an engine that is asked the same again knows nothing of it.
         tenant = f"{work.name}/{beside}/{number}/{stream}"
         session = engine.session(f"stream-{stream}", tenant)
+        asked_s = time.monotonic()
         answer = session.ask(item.clip, item.question, max_tokens=work.max_tokens)
         return Sample.of(
             answer,
+            asked_s,
+            time.monotonic(),
             workload=work.name,
             method=name,
             beside=beside,
