@@ -141,10 +141,16 @@ def _notes(result: BenchResult) -> str:
 def _about(result: BenchResult) -> str:
     about = {**result.environment, **{f"method {k}": v for k, v in result.methods.items()}}
     rows = "".join(
-        f"<dt>{escape(str(name))}</dt><dd>{escape(str(value))}</dd>"
+        f"<dt>{escape(str(name))}</dt><dd>{escape(_words(value))}</dd>"
         for name, value in about.items()
     )
     return f"<h2>How it was run</h2><dl>{rows}</dl>"
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part}" for name, part in value.items())
+    return str(value)
 
 
 def _figure(title: str, chart: str, words: str = "") -> str:
