@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, doctor, events, lab, lab_demo, replay
+from headstart.cli import ask, bench, doctor, events, lab, lab_demo, plan, replay
 
 app = typer.Typer(
     name="headstart",
@@ -13,7 +13,9 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
+app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
+app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
 lab.app.command("demo")(lab_demo.demo)
 app.add_typer(lab.app, name="lab")

@@ -51,6 +51,7 @@ class Target:
         self.view = model.view
         try:
             arguments = {**engine_defaults(), **arguments}
+            self._times_vision = bool(arguments["enable_mm_processor_stats"])
             self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model.name, **arguments))
         except (RuntimeError, ValueError, TypeError) as error:
             raise EngineStartError(
@@ -125,8 +126,9 @@ class Target:
             num_prompt_tokens=len(output.prompt_token_ids),
             num_cached_tokens=output.num_cached_tokens or 0,
             timeline=Timeline.of(spans[0].start_s, end_s, spans),
-            # Without drafts, a pass says one token.
-            accepted_histogram=report.accepted if report else (0,) * len(token_ids),
+            accepted_histogram=(
+                report.accepted if report else _accepted(output.outputs[0], len(token_ids))
+            ),
             fates=report.fates if report else (),
         )
 
@@ -134,8 +136,11 @@ class Target:
         """Time in the vision tower, as vLLM's workers measured it.
 
         The workers hand over all requests' figures at once and forget them, so those of
-        other running requests are kept until they are asked for.
+        other running requests are kept until they are asked for. The question waits for the
+        engine's step to end, so it is not asked where nothing was measured.
         """
+        if not self._times_vision:
+            return 0.0
         for worker in await self._engine.collective_rpc("get_encoder_timing_stats"):
             for name, stats in worker.items():
                 # Several workers encode the same frames together: the slowest counts.
@@ -163,3 +168,15 @@ class Target:
         self._engine.shutdown()
         # vLLM shuts down once more when this is collected, which must not be at exit.
         del self._engine
+
+
+def _accepted(completion: Any, num_tokens: int) -> tuple[int, ...]:
+    """Of passes that our scheduler did not see: as vLLM's own drafters report them, if any do.
+
+    A pass without a draft says one token. Which of the passes those were is not reported.
+    """
+    counted = completion.spec_decode_metrics
+    histogram = counted.histogram if counted is not None else []
+    drafted = [accepted for accepted, times in enumerate(histogram) for _ in range(times)]
+    undrafted = max(0, num_tokens - sum(drafted) - len(drafted))
+    return (0,) * undrafted + tuple(drafted)
