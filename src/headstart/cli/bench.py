@@ -112,7 +112,13 @@ def bench(
         run.run()
     notes += [f"{name} was not measured: {why}" for name, why in run.unmeasured.items()]
     result = BenchResult(
-        environment={**about, "target": target, "drafter": drafter or "none", "rounds": rounds},
+        environment={
+            **about,
+            "target": target,
+            "drafter": drafter or "none",
+            "rounds": rounds,
+            "engines": "one at a time" if apart else "two at a time, asked in turn",
+        },
         samples=tuple(run.samples),
         blocks=tuple(run.blocks),
         notes=tuple(notes),
