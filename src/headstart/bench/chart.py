@@ -69,7 +69,7 @@ def lines(
     xs = [x for x, _ in points]
     top, bottom = 24 + 15 * _num_key_rows(series), height - 34
     # A single place stands in the middle.
-    low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (xs[0] - 1, xs[0] + 1)
+    low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (xs[0] - 10, xs[0] + 10)
     across = Scale(low, high, LEFT, WIDTH - RIGHT)
     up = Scale(min(0.0, *tops), max(tops) * 1.05 or 1.0, bottom, top)
     parts = [*_grid(across, up, top, bottom), _text(5, 11, y_label, "soft")]
