@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from tests.models.oracle import Oracle, random_asked
 
-from headstart import Answer, Clip, Confirmed, EventDrafter, Headstart, Preview, Retracted, Video
+from headstart import (
+    Answer,
+    Clip,
+    Confirmed,
+    EventDrafter,
+    Headstart,
+    Preview,
+    Retracted,
+    Sources,
+    Video,
+)
 from headstart.drafting.timeline import Stage
 from headstart.engine.asking import AskDetails
 from headstart.engine.speech import text_vocabulary
@@ -26,7 +36,14 @@ ARGUMENTS = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
 def headstart(tiny_target):
     """The drafter is the target's own model: whatever it drafts in time is right."""
     drafter = EventDrafter(tiny_target, ARGUMENTS)
-    with Headstart(tiny_target, drafter=drafter, max_draft_tokens=16, vllm=ARGUMENTS) as running:
+    with Headstart(
+        tiny_target,
+        drafter=drafter,
+        # Whether drafts pay on this machine now is not what is tested.
+        sources=Sources(abstain=False),
+        max_draft_tokens=16,
+        vllm=ARGUMENTS,
+    ) as running:
         yield running
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.models.oracle import BLOCK_SIZE, random_clip
 
-from headstart.engine.options import SchedulerOptions
+from headstart.engine.options import SchedulerOptions, Sources
 from headstart.engine.report import Report
 from headstart.engine.target import drafting_arguments
 from headstart.lab.tiny import PLACEHOLDERS
@@ -100,7 +100,7 @@ class Target:
             block_size=BLOCK_SIZE,
             max_num_seqs=6,
             max_model_len=160,
-            **drafting_arguments(16, SchedulerOptions()),
+            **drafting_arguments(16, SchedulerOptions(Sources(abstain=False))),
         )
 
     def prompts(self, rng, count):

@@ -3,7 +3,7 @@
 import pytest
 from tests.models.oracle import Oracle, random_asked
 
-from headstart import Headstart, Video
+from headstart import Headstart, Sources, Video
 
 pytestmark = pytest.mark.engine
 
@@ -14,6 +14,7 @@ MAX_TOKENS = 24
 def headstart(tiny_target):
     with Headstart(
         tiny_target,
+        sources=Sources(abstain=False),
         max_draft_tokens=16,
         vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
     ) as running:
