@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, doctor, events, lab, replay
+from headstart.cli import ask, doctor, events, lab, replay, serve
 
 app = typer.Typer(
     name="headstart",
@@ -14,6 +14,7 @@ app = typer.Typer(
 app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
 app.command("replay")(replay.replay)
+app.command("serve")(serve.serve)
 app.add_typer(events.app, name="events")
 app.add_typer(lab.app, name="lab")
 
