@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup check format test bench clean
+.PHONY: setup browser check format test bench clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -26,6 +26,12 @@ check: setup ## format, lint, types, layers and the quick tests, no engine among
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/pytest -q -m 'not engine and not slow'
+
+browser: ## a Chromium for the tests of pages, where the machine has none and lets us install one
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } || \
+		echo 'no Chromium, and none could be installed: tests of pages will be skipped'
 
 test: setup ## every test, real engines included
 	$(BIN)/pytest -q

@@ -7,6 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.browser import browser
+
+__all__ = ["browser"]  # a fixture of every test
+
 # Before anything imports vLLM or transformers.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")

@@ -39,3 +39,11 @@ class DraftingError(HeadstartError):
 
 class ReplayError(HeadstartError):
     """A file of logged answers cannot be replayed."""
+
+
+class PlanningError(HeadstartError):
+    """A forecast was asked for with figures that cannot be."""
+
+
+class BenchError(HeadstartError):
+    """A measurement cannot be run, or its result cannot be read."""

@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, doctor, events, lab, replay, serve
+from headstart.cli import ask, bench, doctor, events, lab, plan, replay, serve
 
 app = typer.Typer(
     name="headstart",
@@ -13,8 +13,10 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
+app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.command("serve")(serve.serve)
+app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
 app.add_typer(lab.app, name="lab")
 

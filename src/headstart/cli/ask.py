@@ -68,7 +68,7 @@ def ask(
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
     if not verbose:
-        _quieten()
+        quieten()
     out, progress_out = Console(), Console(stderr=True)
     quiet = {"use_tqdm_on_load": verbose}
 
@@ -121,7 +121,7 @@ async def _show(
     raise AssertionError("a stream ends with its answer")
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """Leave the terminal to the answer. In the environment, so that engine processes hear it."""
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")

@@ -18,10 +18,11 @@ from headstart.drafting.draft import Draft
 from headstart.drafting.verdict import num_agreeing
 from headstart.drafting.vocabulary import TextVocabulary
 from headstart.errors import DraftingError
+from headstart.planner.thrift import Thrift
 
 MAX_REQUESTS = 4096  # alive at a time; beyond this the oldest was lost by the engine
 MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
-MAX_JUDGED_PASSES = 8  # of one answer: bounds the time of finishing it
+MAX_JUDGED_PASSES = 8  # of one answer, spread over it: bounds the time of finishing it
 MIN_MEMORY_TOKENS = 8  # even of a new scene the way an answer begins is known
 
 
@@ -31,14 +32,31 @@ class _Request:
     board: DraftBoard
     posted_at_s: dict[str, float] = field(default_factory=dict)
     passes: list[tuple[int, int, float]] = field(default_factory=list)
-    """For each proposal: after how many tokens, of how many at most, when."""
+    """For some proposals: after how many tokens, of how many at most, when."""
+    stride: int = 1
+    num_passes: int = 0
+
+    def note(self, at: int, max_tokens: int, now_s: float) -> None:
+        """Keep every first, second, fourth... pass, so that those kept span the answer."""
+        if self.passes and self.passes[-1][0] == at:
+            self.passes[-1] = (at, max_tokens, now_s)  # nothing was said since it was asked last
+            return
+        if self.num_passes % self.stride == 0:
+            if len(self.passes) == MAX_JUDGED_PASSES:
+                del self.passes[1::2]
+                self.stride *= 2
+            if self.num_passes % self.stride == 0:
+                self.passes.append((at, max_tokens, now_s))
+        self.num_passes += 1
 
 
 class Cascade:
     """Drafters asked in the order of what each has earned, beside drafts posted from elsewhere.
 
     `post` may be called from any thread, at any time; the rest from the engine's one thread.
-    Nothing raises on a draft or on a request that is unknown.
+    Nothing raises on a draft or on a request that is unknown. With a ``thrift``, no more of a
+    draft is proposed than its source's record is worth in this pass; the engine then frames its
+    passes with `pass_begins` and `pass_ended`.
     """
 
     def __init__(
@@ -48,7 +66,9 @@ class Cascade:
         trust_less_on_change: frozenset[str] = frozenset({"memory"}),
         max_streams: int = 1024,
         clock: Callable[[], float] = time.monotonic,
+        thrift: Thrift | None = None,
     ) -> None:
+        self._thrift = thrift
         self._drafters = {drafter.name: drafter for drafter in drafters}
         if len(self._drafters) < len(drafters):
             raise DraftingError("two drafters of a cascade have the same name: rename one")
@@ -89,15 +109,26 @@ class Cascade:
         state = self._requests.get(request)
         if state is None or max_tokens < 1:
             return NOTHING
-        if state.passes and state.passes[-1][0] == len(confirmed):
-            del state.passes[-1]  # asked again before the target has said anything
-        if len(state.passes) < MAX_JUDGED_PASSES:
-            state.passes.append((len(confirmed), max_tokens, self._clock()))
+        state.note(len(confirmed), max_tokens, self._clock())
         for source in self.order(request):
-            proposal = self._ask(state, source, confirmed, max_tokens)
+            length = max_tokens
+            if self._thrift is not None:
+                length = self._thrift.draft_length(source, state.ask.stream, max_tokens)
+            # Who is not listened to is not asked either: on a busy engine that costs, too.
+            proposal = self._ask(state, source, confirmed, max_tokens) if length else NOTHING
             if proposal.tokens:
-                return proposal
+                return Proposal(proposal.tokens[:length], source)
         return NOTHING
+
+    def pass_begins(self, batch: int) -> None:
+        """The next proposals are for one pass of so many requests."""
+        if self._thrift is not None:
+            self._thrift.pass_begins(batch)
+
+    def pass_ended(self, drafted_tokens: int, seconds: float) -> None:
+        """That pass only decoded, so many tokens of it drafted, and took so long."""
+        if self._thrift is not None:
+            self._thrift.pass_ended(drafted_tokens, seconds)
 
     def finish(self, request: str, answer: Sequence[int]) -> None:
         """Close the board and let the drafters learn; an aborted answer is empty, and teaches none.
@@ -149,12 +180,25 @@ class Cascade:
 
     def _judge(self, state: _Request, answer: Sequence[int]) -> None:
         for source in (*self._drafters, *state.posted_at_s):
-            num_accepted = [
-                num_agreeing(self._ask(state, source, answer[:at], limit).tokens, answer[at:])
+            drafts = [
+                (self._ask(state, source, answer[:at], limit).tokens, answer[at:])
                 for at, limit, when_s in state.passes
                 # What was not there yet earned nothing. A redrafted one counts as it ended.
                 if state.posted_at_s.get(source, when_s) <= when_s
             ]
-            if num_accepted:
-                mean = sum(num_accepted) / len(num_accepted)
+            earned = [(len(tokens), num_agreeing(tokens, said)) for tokens, said in drafts]
+            if earned:
+                mean = sum(num_accepted for _, num_accepted in earned) / len(earned)
                 self._record.credit(state.ask.stream, source, mean)
+            if self._thrift is not None:
+                # A draft longer than what was left to say was not wrong about the rest.
+                self._thrift.earnings.credit(
+                    source,
+                    state.ask.stream,
+                    [
+                        (min(num_drafted, len(said)), num_accepted)
+                        for (num_drafted, num_accepted), (_, said) in zip(
+                            earned, drafts, strict=True
+                        )
+                    ],
+                )

@@ -29,6 +29,7 @@ from headstart.drafters.cascade import Cascade
 from headstart.drafters.memory import Memory
 from headstart.drafters.ngram import MAX_LOOK_BACK, Ngram
 from headstart.drafters.port import Drafter
+from headstart.drafters.rehearsal import Rehearsal
 from headstart.drafting.draft import Draft
 from headstart.drafting.vocabulary import TextVocabulary
 from headstart.engine.asking import AskDetails
@@ -36,9 +37,11 @@ from headstart.engine.drafter_line import DrafterLine
 from headstart.engine.installation import require_engine
 from headstart.engine.line import Line
 from headstart.engine.options import SchedulerOptions, Sources
+from headstart.engine.pass_clock import PassClock
 from headstart.engine.report import PassRecord
 from headstart.engine.speech import text_vocabulary
 from headstart.engine.verification import verifies_sampled
+from headstart.planner.thrift import Thrift
 
 _ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
 
@@ -69,7 +72,9 @@ def cascade_of(sources: Sources, vocabulary: TextVocabulary) -> Cascade:
         drafters.append(Memory())
     if sources.ngram:
         drafters.append(Ngram())
-    return Cascade(drafters, vocabulary)
+    if sources.rehearsal:
+        drafters.append(Rehearsal())
+    return Cascade(drafters, vocabulary, thrift=Thrift() if sources.abstain else None)
 
 
 class HeadstartScheduler(Scheduler):
@@ -95,6 +100,7 @@ class HeadstartScheduler(Scheduler):
         self._line = (
             DrafterLine(Line(options.line), options.sources.resync) if options.line else None
         )
+        self._clock = PassClock()
         self._records: dict[str, PassRecord] = {}
         self._shown: set[str] = set()
         self._sampled: set[str] = set()
@@ -142,6 +148,8 @@ class HeadstartScheduler(Scheduler):
         vLLM takes no more of a draft than the step has room for, and none before the
         prompt is computed to its end.
         """
+        self._clock.begin()
+        self._drafters.pass_begins(len(self.running))
         if self._line is not None:
             for request_id, draft in self._line.heard():
                 self._drafters.post(request_id, draft)
@@ -149,7 +157,9 @@ class HeadstartScheduler(Scheduler):
             missing = request.num_tokens - request.num_computed_tokens
             reached = missing <= self.max_num_scheduled_tokens
             request.spec_token_ids = self._draft(request, self.num_spec_tokens) if reached else []
-        return super().schedule(throttle_prefills)
+        step = super().schedule(throttle_prefills)
+        self._clock.laid_out(step)
+        return step
 
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
         for new in scheduler_output.scheduled_new_reqs:
@@ -185,6 +195,8 @@ class HeadstartScheduler(Scheduler):
         self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput
     ) -> Any:
         """Note what became of each draft, then let vLLM take the step's tokens."""
+        if timed := self._clock.end(scheduler_output):
+            self._drafters.pass_ended(timed.drafted_tokens, timed.seconds)
         said = model_runner_output.sampled_token_ids
         for request_id, record in self._records.items() if said else ():
             place = model_runner_output.req_id_to_index.get(request_id)

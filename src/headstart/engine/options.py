@@ -22,6 +22,8 @@ class Sources:
     """Draft less, or not at all, where drafts have not paid lately."""
     resync: bool = True
     """A drafter whose words were refused goes on from the target's."""
+    rehearsal: bool = False
+    """Also one that is always wrong: to measure what drafting costs where it cannot pay."""
 
 
 @dataclass(frozen=True)

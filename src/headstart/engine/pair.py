@@ -23,6 +23,7 @@ from headstart.engine.options import EventDrafter, Sources
 from headstart.engine.placement import Seat
 from headstart.engine.sidecar import Sidecar
 from headstart.engine.target import Piece, Target
+from headstart.engine.worth import DrafterWorth
 from headstart.media.clip import Clip
 
 
@@ -52,6 +53,7 @@ class Pair:
         """Start both; return when both are up. Where one cannot start, neither is left running."""
         with contextlib.ExitStack() as undo:
             self.sidecar: Sidecar | None = None
+            self._worth = DrafterWorth() if drafter is not None and sources.abstain else None
             arguments, seat = vllm, Seat()
             if max_draft_tokens:
                 self.sidecar = Sidecar(target, drafter, sources, max_draft_tokens, vllm)
@@ -78,7 +80,10 @@ class Pair:
             with contextlib.suppress(RuntimeError):  # the loop may have ended
                 loop.call_soon_threadsafe(news.set)
 
-        with self._drafting(question, on_draft) as ask:
+        # Whoever wants to see drafts wants them whether they pay or not.
+        worth = None if previews or question.stream is None else self._worth
+        wanted = worth is None or worth.is_wanted(question.stream)
+        with self._drafting(question, on_draft, wanted) as ask:
             details = self._details(question, ask, previews)
             pieces = self.target.ask(
                 question.clip,
@@ -95,6 +100,8 @@ class Pair:
                     if isinstance(piece, Answer):
                         for shown in screen.end():
                             yield shown
+                        if worth is not None and wanted:
+                            worth.judge(question.stream, newest.values(), piece)
                         timeline = drafter_timeline(newest.values(), question.loading)
                         yield replace(piece, drafter_timeline=timeline)
                         return
@@ -116,12 +123,12 @@ class Pair:
         return screen.draft(self.target.text(said[: drafted.start] + tokens), drafted.source)
 
     @contextlib.contextmanager
-    def _drafting(self, question: Question, on_draft: OnDraft) -> Iterator[str]:
+    def _drafting(self, question: Question, on_draft: OnDraft, wanted: bool) -> Iterator[str]:
         if self.sidecar is None:
             yield ""
             return
         with self.sidecar.drafting(
-            question.clip, question.words, question.max_tokens, on_draft
+            question.clip, question.words, question.max_tokens, on_draft, wanted
         ) as ask:
             yield ask
 

@@ -74,13 +74,19 @@ class Sidecar:
 
     @contextlib.contextmanager
     def drafting(
-        self, clip: Clip, question: str, max_tokens: int, on_draft: OnDraft
+        self,
+        clip: Clip,
+        question: str,
+        max_tokens: int,
+        on_draft: OnDraft,
+        wanted: bool = True,
     ) -> Iterator[str]:
         """Drafts are made, and heard, until the block is left. Yields the ask's name.
 
-        The name goes into the request's `AskDetails`; ``on_draft`` is called from a thread.
+        The name goes into the request's `AskDetails`; ``on_draft`` is called from a thread. Where
+        the drafter is not ``wanted`` it is not set to work.
         """
-        if self.companion is not None:
+        if self.companion is not None and wanted:
             with self.companion.drafting(clip, question, max_tokens, on_draft) as ask:
                 yield ask
         else:

@@ -125,8 +125,9 @@ class Target:
             num_prompt_tokens=len(output.prompt_token_ids),
             num_cached_tokens=output.num_cached_tokens or 0,
             timeline=Timeline.of(spans[0].start_s, end_s, spans),
-            # Without drafts, a pass says one token.
-            accepted_histogram=report.accepted if report else (0,) * len(token_ids),
+            accepted_histogram=(
+                report.accepted if report else _accepted(output.outputs[0], len(token_ids))
+            ),
             fates=report.fates if report else (),
         )
 
@@ -163,3 +164,15 @@ class Target:
         self._engine.shutdown()
         # vLLM shuts down once more when this is collected, which must not be at exit.
         del self._engine
+
+
+def _accepted(completion: Any, num_tokens: int) -> tuple[int, ...]:
+    """Of passes that our scheduler did not see: as vLLM's own drafters report them, if any do.
+
+    A pass without a draft says one token. Which of the passes those were is not reported.
+    """
+    counted = completion.spec_decode_metrics
+    histogram = counted.histogram if counted is not None else []
+    drafted = [accepted for accepted, times in enumerate(histogram) for _ in range(times)]
+    undrafted = max(0, num_tokens - sum(drafted) - len(drafted))
+    return (0,) * undrafted + tuple(drafted)

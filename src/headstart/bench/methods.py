@@ -1,0 +1,121 @@
+"""The engines a bench compares: bare vLLM, its own drafters, and headstart's sources."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from headstart.bench.result import BARE
+from headstart.engine.headstart import Headstart
+from headstart.engine.options import EventDrafter, Sources
+
+TENSOR_PARALLEL = "bare vLLM, 2 devices"
+SILENT = Sources(memory=False, ngram=False)
+PEER_DRAFTS = {"per_request_spec_decode_metrics": "summary"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to run the target."""
+
+    name: str
+    words: str
+    """What it is, for a person."""
+    sources: Sources | None = None
+    """None where vLLM's scheduler is left as it is."""
+    drafter: bool = False
+    vllm: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What all methods of a run have in common."""
+
+    target: str
+    drafter: str | None = None
+    max_draft_tokens: int = 32
+    vllm: Mapping[str, Any] = field(default_factory=dict)
+    drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
+
+    def start(self, method: Method) -> Headstart:
+        """An engine for one method. Every clip is new to it, as on a camera: nothing is cached."""
+        arguments = {"mm_processor_cache_gb": 0, **self.vllm, **method.vllm}
+        if method.sources is None:
+            return Headstart(self.target, max_draft_tokens=0, vllm=arguments)
+        beside = None
+        if method.drafter and self.drafter is not None:
+            beside = EventDrafter(self.drafter, vllm=self.drafter_vllm)
+        return Headstart(
+            self.target,
+            drafter=beside,
+            sources=method.sources,
+            max_draft_tokens=self.max_draft_tokens,
+            vllm=arguments,
+        )
+
+    def methods(self, tensor_parallel: bool = False) -> tuple[list[Method], list[str]]:
+        """Those that can run here, bare vLLM first; and of the others, why not."""
+        notes = []
+        found = [
+            Method(
+                BARE,
+                "vLLM alone, in its own default; the vision tower is not timed apart",
+                vllm={"enable_mm_processor_stats": False},
+            ),
+            Method("none", "headstart's scheduler, and nobody who drafts", SILENT),
+            Method("ngram (vLLM)", "vLLM's own prompt lookup", vllm=self._peer("ngram")),
+        ]
+        if find_spec("arctic_inference") is not None:
+            found.append(
+                Method("suffix (vLLM)", "vLLM's own suffix decoding", vllm=self._peer("suffix"))
+            )
+        else:
+            notes.append(
+                "suffix (vLLM) was not measured: arctic-inference is not installed beside vLLM"
+            )
+        found.append(
+            Method("memory", "the stream's earlier answers", Sources(memory=True, ngram=False))
+        )
+        if self.drafter is not None:
+            found.append(Method("eventgpt", "the event camera's model beside it", SILENT, True))
+            found.append(Method("cascade", "memory, ngram and eventgpt", Sources(), True))
+        else:
+            found.append(Method("cascade", "memory and ngram", Sources()))
+            notes.append("eventgpt was not measured: no drafter was given (--drafter)")
+        found.append(
+            Method(
+                "wrong",
+                "a source that is always wrong: what knowing when to stop is worth",
+                Sources(memory=False, ngram=False, rehearsal=True),
+            )
+        )
+        if tensor_parallel:
+            found.append(
+                Method(
+                    TENSOR_PARALLEL,
+                    "vLLM alone on two devices, by tensor parallelism",
+                    vllm={"tensor_parallel_size": 2, "enable_mm_processor_stats": False},
+                )
+            )
+        else:
+            notes.append(
+                "two devices: the target alone on both (tensor parallel 2) was not measured"
+                " (--tensor-parallel); where a drafter has a device of its own, that is the"
+                " baseline to ask for"
+            )
+        return found, notes
+
+    def _peer(self, method: str) -> dict[str, Any]:
+        config: dict[str, Any] = {
+            "method": method,
+            "num_speculative_tokens": self.max_draft_tokens,
+        }
+        if method == "ngram":
+            config |= {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
+        return {"speculative_config": config, **PEER_DRAFTS}
+
+
+def checked(path: str) -> str:
+    """A model's directory as an absolute path; a name on the hub as it is."""
+    return str(Path(path).resolve()) if Path(path).exists() else path

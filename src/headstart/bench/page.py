@@ -1,0 +1,151 @@
+"""A result as one HTML page: no script, nothing loaded from anywhere, readable on a phone."""
+
+from html import escape
+
+from headstart.bench.calibration import check_forecasts
+from headstart.bench.chart import STYLE
+from headstart.bench.panels import (
+    acceptance,
+    colours_of,
+    distribution,
+    gantt,
+    methods_of,
+    speedup_by_length,
+    stages,
+)
+from headstart.bench.result import BARE, BenchResult
+
+_STYLE = (
+    STYLE
+    + """
+*{box-sizing:border-box}body{margin:0 auto;max-width:1180px;padding:20px 16px 60px;
+background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+h1{font-size:24px;margin:8px 0 2px}h2{font-size:19px;margin:34px 0 2px}
+h3{font-size:14px;margin:0 0 6px}p{margin:4px 0 10px}.soft,.none{color:var(--grey)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,340px),1fr));gap:16px}
+figure{margin:0;padding:12px;border:1px solid var(--rule);border-radius:10px;min-width:0}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;
+font-size:14px;margin:6px 0 14px}th,td{padding:4px 14px 4px 0;text-align:right;white-space:nowrap;
+border-bottom:1px solid var(--rule)}th{font-weight:600;color:var(--grey)}
+th:first-child,td:first-child{text-align:left}b.key{display:inline-block;width:9px;height:9px;
+border-radius:5px;margin-right:7px}.win{font-weight:650}
+dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 14px;font-size:14px}
+dt{color:var(--grey)}dd{margin:0;overflow-wrap:anywhere}li{margin-bottom:4px}
+"""
+)
+
+
+def page(result: BenchResult) -> str:
+    """The whole document."""
+    environment = result.environment
+    workloads = list(dict.fromkeys(name for name, _ in result.measured()))
+    parts = [
+        "<!doctype html><html lang=en><head><meta charset=utf-8>",
+        '<meta name=viewport content="width=device-width,initial-scale=1">',
+        f"<title>headstart bench {escape(str(environment.get('date', '')))}</title>",
+        f"<style>{_STYLE}</style></head><body>",
+        "<h1>headstart bench</h1>",
+        f"<p class=soft>{escape(str(environment.get('date', '')))},"
+        f" {escape(str(environment.get('machine', '')))}</p>",
+        "<p>Wall time of whole answers, prefill included, asked in turn with bare vLLM in the same"
+        " run. Above 1.00 is faster than bare vLLM; brackets hold the 95% interval.</p>",
+    ]
+    summary = result.summary()
+    for workload in workloads:
+        parts.append(_section(result, workload, summary[workload]))
+    parts += [_forecasts(result), _notes(result), _about(result), "</body></html>\n"]
+    return "".join(parts)
+
+
+def _section(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]) -> str:
+    chart, words = gantt(result, workload)
+    return "".join(
+        [
+            f"<h2>{escape(workload)}</h2>",
+            f"<p class=soft>{escape(result.workloads.get(workload, ''))}</p>",
+            _table(result, workload, rows),
+            "<div class=charts>",
+            _figure(
+                "End to end, every answer",
+                distribution(result, workload, "end_to_end_s", "ms from question to last token"),
+            ),
+            _figure(
+                "First token, every answer",
+                distribution(result, workload, "first_token_s", "ms from question to first token"),
+            ),
+            _figure("Acceptance by position", acceptance(result, workload)),
+            _figure("Five stages", stages(result, workload)),
+            _figure("One answer", chart, words),
+            _figure("Speed-up against answer length", speedup_by_length(result, workload)),
+            "</div>",
+        ]
+    )
+
+
+def _table(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]) -> str:
+    colours = colours_of(result)
+    headings = ("method", "end to end", "first token", "tokens/pass", "throughput", "median", "n")
+    lines = []
+    for method in methods_of(result, workload)[1:]:
+        row = rows[method]
+        low, high = row["end_to_end_low"], row["end_to_end_high"]
+        won = " class=win" if low > 1 else ""
+        lines.append(
+            f"<tr><td><b class=key style='background:var(--{colours[method]})'></b>"
+            f"{escape(method)}</td>"
+            f"<td{won}>{row['end_to_end']:.2f} <span class=soft>[{low:.2f}, {high:.2f}]</span></td>"
+            f"<td>{row['first_token']:.2f}</td><td>{row['tokens_per_pass']:.2f}</td>"
+            f"<td>{row['throughput']:.2f}</td><td>{row['end_to_end_ms']:.0f} ms</td>"
+            f"<td>{row['answers']:.0f}</td></tr>"
+        )
+    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    return f"<div class=wide><table><tr>{head}</tr>{''.join(lines)}</table></div>"
+
+
+def _forecasts(result: BenchResult) -> str:
+    rows = "".join(
+        f"<tr><td>{escape(check.workload)}, {escape(check.method)}</td>"
+        f"<td>{check.measured_s * 1e3:.0f} ms</td><td>{check.forecast_s * 1e3:.0f} ms</td>"
+        f"<td>{check.error:+.1%}</td></tr>"
+        for check in check_forecasts(result)
+    )
+    return (
+        "<h2>Forecast</h2><p class=soft>What the planner's cost model says of the same answers,"
+        " from one line of costs a workload and each method's survival.</p><div class=wide><table>"
+        f"<tr><th>workload, method</th><th>measured</th><th>forecast</th><th>off by</th></tr>{rows}"
+        "</table></div>"
+    )
+
+
+def _notes(result: BenchResult) -> str:
+    summary = result.summary()
+    different = [
+        f"{workload}, {method}: {row['other_words']:.0f} of {row['answers']:.0f} answers are not"
+        " token for token bare vLLM's"
+        for workload, rows in summary.items()
+        for method, row in rows.items()
+        if row["other_words"]
+    ]
+    same = [] if different else ["Every answer of every method is bare vLLM's, token for token."]
+    notes = [
+        *result.notes,
+        *same,
+        *different,
+        f"{BARE} does not time its vision tower: there it is part of the prefill.",
+    ]
+    listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    return f"<h2>What to know</h2><ul>{listed}</ul>"
+
+
+def _about(result: BenchResult) -> str:
+    about = {**result.environment, **{f"method {k}": v for k, v in result.methods.items()}}
+    rows = "".join(
+        f"<dt>{escape(str(name))}</dt><dd>{escape(str(value))}</dd>"
+        for name, value in about.items()
+    )
+    return f"<h2>How it was run</h2><dl>{rows}</dl>"
+
+
+def _figure(title: str, chart: str, words: str = "") -> str:
+    caption = f"<p class=soft>{escape(words)}</p>" if words else ""
+    return f"<figure><h3>{escape(title)}</h3>{chart}{caption}</figure>"

@@ -1,0 +1,124 @@
+"""The charts of a bench's page, each from the samples of one workload."""
+
+from collections.abc import Mapping
+from statistics import median
+
+from headstart.bench.calibration import survival_of
+from headstart.bench.chart import PALETTE, lines, spans, strips
+from headstart.bench.result import BARE, BenchResult
+from headstart.bench.sample import Sample
+from headstart.drafting.timeline import Stage
+
+MAX_POSITIONS = 32
+LENGTH_BINS = 6
+
+
+def colours_of(result: BenchResult) -> dict[str, str]:
+    """One colour a method, the same in every chart."""
+    names = [BARE, *(name for name in result.methods if name != BARE)]
+    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+
+
+def methods_of(result: BenchResult, workload: str) -> list[str]:
+    """Those measured in a workload, bare vLLM first."""
+    return [BARE, *(method for name, method in result.measured() if name == workload)]
+
+
+def distribution(result: BenchResult, workload: str, measure: str, label: str) -> str:
+    """Every sample of every method, in milliseconds."""
+    groups = {
+        method: [getattr(s, measure) * 1e3 for s in result.settled(workload, method)]
+        for method in methods_of(result, workload)
+    }
+    return strips(groups, label, colours_of(result))
+
+
+def acceptance(result: BenchResult, workload: str) -> str:
+    """Share of drafts of which at least so many tokens were accepted."""
+    curves = {}
+    for method in methods_of(result, workload)[1:]:
+        samples = [s for s in result.settled(workload, method) if any(s.accepted)]
+        _, later = survival_of(samples)
+        first, _ = survival_of(samples)
+        longer = later if later.shares else first
+        if longer.shares:
+            shares = enumerate(longer.shares[:MAX_POSITIONS], start=1)
+            curves[method] = [(0.0, 100.0), *((float(i), 100 * s) for i, s in shares)]
+    return lines(
+        curves,
+        "position in the draft",
+        "% of passes that accept at least this far",
+        colours=colours_of(result),
+    )
+
+
+def stages(result: BenchResult, workload: str) -> str:
+    """The median time of each stage, end to end."""
+    rows = {}
+    for method in methods_of(result, workload):
+        samples, start, row = result.settled(workload, method), 0.0, []
+        for stage in Stage:
+            length = median(sample.stage_s(stage) for sample in samples) * 1e3
+            row.append((str(stage), start, start + length))
+            start += length
+        rows[method] = row
+    return spans(rows, "ms, median of each stage", [str(stage) for stage in Stage])
+
+
+def gantt(result: BenchResult, workload: str) -> tuple[str, str]:
+    """One answer, bare and with the method that is fastest here; and which answer it is."""
+    best = max(
+        methods_of(result, workload)[1:],
+        key=lambda method: result.ratio(workload, method, "end_to_end_s").value,
+    )
+    pairs = sorted(result.pairs(workload, best), key=lambda pair: pair[1].end_to_end_s)
+    bare, ours = pairs[len(pairs) // 2]
+    rows: dict[str, list[tuple[str, float, float]]] = {BARE: _row(bare, "target")}
+    rows[best] = _row(ours, "target")
+    if beside := _row(ours, "drafter"):
+        rows["its drafter"] = beside
+    words = f"The median answer of {best}: {ours.num_tokens} tokens in {ours.num_passes} passes."
+    return spans(rows, "ms since the question", [str(stage) for stage in Stage]), words
+
+
+def speedup_by_length(result: BenchResult, workload: str) -> str:
+    """End to end against how long the answer is, in bins of as many answers each."""
+    curves: Mapping[str, list[tuple[float, float]]] = {
+        method: _binned(
+            [
+                (float(ours.num_tokens), bare.end_to_end_s / ours.end_to_end_s)
+                for bare, ours in result.pairs(workload, method)
+            ]
+        )
+        for method in methods_of(result, workload)[1:]
+    }
+    return lines(
+        curves,
+        "tokens of the answer",
+        "times faster than bare vLLM",
+        even=1.0,
+        colours=colours_of(result),
+    )
+
+
+def _row(sample: Sample, who: str) -> list[tuple[str, float, float]]:
+    return [
+        (stage, start * 1e3, stop * 1e3)
+        for name, stage, start, stop in sample.spans
+        if name == who and stop > start
+    ]
+
+
+def _binned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    by_length: dict[float, list[float]] = {}
+    for length, ratio in points:
+        by_length.setdefault(length, []).append(ratio)
+    groups = sorted(by_length.items())
+    size = max(1, -(-len(groups) // LENGTH_BINS))
+    binned = []
+    for start in range(0, len(groups), size):
+        part = groups[start : start + size]
+        ratios = [ratio for _, values in part for ratio in values]
+        lengths = [length for length, values in part for _ in values]
+        binned.append((sum(lengths) / len(lengths), median(ratios)))
+    return binned

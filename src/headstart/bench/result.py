@@ -1,0 +1,145 @@
+"""A finished bench: its samples, what was run where, and the summary everything else quotes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, Self
+
+from headstart.bench.intervals import Ratio, ratio_of_medians
+from headstart.bench.sample import Sample
+from headstart.errors import BenchError
+
+FORMAT = 1
+BARE = "bare vLLM"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One workload played by one engine from start to end: what throughput is made of."""
+
+    workload: str
+    method: str
+    beside: str
+    round: int
+    seconds: float
+    num_tokens: int
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """Everything a run knows of itself."""
+
+    environment: dict[str, Any]
+    samples: tuple[Sample, ...]
+    blocks: tuple[Block, ...]
+    notes: tuple[str, ...] = ()
+    """What was not measured, and why."""
+    workloads: dict[str, str] = field(default_factory=dict)
+    """Name, and what it is."""
+    methods: dict[str, str] = field(default_factory=dict)
+
+    def settled(self, workload: str, method: str, beside: str | None = None) -> list[Sample]:
+        """The samples that count; of bare vLLM all, or those taken in turn with one method."""
+        return [
+            sample
+            for sample in self.samples
+            if sample.settled
+            and (sample.workload, sample.method) == (workload, method)
+            and beside in (None, sample.beside)
+        ]
+
+    def pairs(self, workload: str, method: str) -> list[tuple[Sample, Sample]]:
+        """Bare vLLM and a method on the same question, asked in turn."""
+        bare = {sample.pair: sample for sample in self.settled(workload, BARE, method)}
+        ours = self.settled(workload, method)
+        return [(bare[sample.pair], sample) for sample in ours if sample.pair in bare]
+
+    def measured(self) -> Iterator[tuple[str, str]]:
+        """Each workload with each method other than bare vLLM that has samples in it."""
+        seen = dict.fromkeys((s.workload, s.method) for s in self.samples if s.settled)
+        yield from (key for key in seen if key[1] != BARE)
+
+    def ratio(self, workload: str, method: str, measure: str) -> Ratio:
+        """Of medians over bare vLLM, of ``end_to_end_s`` or ``first_token_s``."""
+        pairs = self.pairs(workload, method)
+        return ratio_of_medians(
+            [getattr(bare, measure) for bare, _ in pairs],
+            [getattr(ours, measure) for _, ours in pairs],
+        )
+
+    def throughput(self, workload: str, method: str) -> float:
+        """Tokens a second over bare vLLM's; the median of the rounds."""
+        rates = {
+            (block.round, block.method): block.num_tokens / block.seconds
+            for block in self.blocks
+            if block.workload == workload and block.beside == method
+        }
+        ratios = [
+            rate / rates[(number, BARE)]
+            for (number, name), rate in rates.items()
+            if name == method and (number, BARE) in rates
+        ]
+        if not ratios:
+            raise BenchError(f"{workload} was not played by {method} and bare vLLM in one round")
+        return median(ratios)
+
+    def summary(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Workload, method, and its figures; the ratios are above one where it is faster."""
+        table: dict[str, dict[str, dict[str, float]]] = {}
+        for workload, method in self.measured():
+            samples = self.settled(workload, method)
+            whole = self.ratio(workload, method, "end_to_end_s")
+            first = self.ratio(workload, method, "first_token_s")
+            table.setdefault(workload, {})[method] = {
+                "end_to_end": round(whole.value, 4),
+                "end_to_end_low": round(whole.low, 4),
+                "end_to_end_high": round(whole.high, 4),
+                "first_token": round(first.value, 4),
+                "tokens_per_pass": round(tokens_per_pass(samples), 4),
+                "throughput": round(self.throughput(workload, method), 4),
+                "end_to_end_ms": round(median(s.end_to_end_s for s in samples) * 1e3, 2),
+                "answers": len(samples),
+                "other_words": sum(b.words != o.words for b, o in self.pairs(workload, method)),
+            }
+        return table
+
+    def write(self, path: Path) -> None:
+        """As JSON, whole."""
+        whole = {
+            "format": FORMAT,
+            "summary": self.summary(),
+            "environment": self.environment,
+            "notes": self.notes,
+            "workloads": self.workloads,
+            "methods": self.methods,
+            "blocks": [
+                {name: getattr(block, name) for name in Block.__slots__} for block in self.blocks
+            ],
+            "samples": [sample.as_json() for sample in self.samples],
+        }
+        path.write_text(json.dumps(whole, separators=(",", ":")) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """What `write` wrote."""
+        try:
+            given = json.loads(path.read_text())
+            if given["format"] != FORMAT:
+                raise BenchError(f"{path} is of format {given['format']}: measure again")
+            return cls(
+                environment=given["environment"],
+                samples=tuple(Sample.parse(sample) for sample in given["samples"]),
+                blocks=tuple(Block(**block) for block in given["blocks"]),
+                notes=tuple(given["notes"]),
+                workloads=given["workloads"],
+                methods=given["methods"],
+            )
+        except (json.JSONDecodeError, KeyError, TypeError) as error:
+            raise BenchError(f"{path} is no result of `headstart bench` ({error!r})") from error
+
+
+def tokens_per_pass(samples: list[Sample]) -> float:
+    """All tokens over all passes of the target."""
+    return sum(sample.num_tokens for sample in samples) / sum(s.num_passes for s in samples)

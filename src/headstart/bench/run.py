@@ -1,0 +1,189 @@
+"""Runs a bench: every method in turn with bare vLLM, question by question, round by round.
+
+Two engines are up at a time and are asked the same things alternately, so that whatever else the
+machine does falls on both. Where only one fits (``apart``), bare vLLM is started again before
+every method instead.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from headstart.bench.methods import Method
+from headstart.bench.result import Block
+from headstart.bench.sample import Sample
+from headstart.bench.workloads import Item, Workload
+from headstart.engine.headstart import Headstart
+from headstart.errors import BenchError
+
+Start = Callable[[Method], Headstart]
+
+
+@dataclass(frozen=True)
+class Course:
+    """How often, and from when on answers count."""
+
+    rounds: int = 2
+    settle: int = 3
+    """The first answers of each stream are asked, kept and not counted."""
+    apart: bool = False
+    """One engine at a time, where two do not fit."""
+
+
+@dataclass
+class Run:
+    """A bench as it goes. `samples` and `blocks` grow; nothing is ever taken out of them."""
+
+    start: Start
+    methods: Sequence[Method]
+    """Bare vLLM first."""
+    workloads: Sequence[Workload]
+    course: Course
+    on_progress: Callable[[str], None] = lambda _: None
+    samples: list[Sample] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+    def run(self) -> None:
+        """All rounds; the methods take turns in being first."""
+        bare, *others = self.methods
+        if not others:
+            raise BenchError("nothing to compare with bare vLLM: choose at least one method")
+        for number in range(self.course.rounds):
+            turn = number % len(others)
+            streams = {work.name: _streams(work, number) for work in self.workloads}
+            for work in self.workloads:
+                short = min(len(items) for items in streams[work.name])
+                if short <= self.course.settle:
+                    raise BenchError(
+                        f"{work.name} has {short} clips, and {self.course.settle} only warm up:"
+                        " ask for more answers, or settle after fewer"
+                    )
+            ordered = [*others[turn:], *others[:turn]]
+            if self.course.apart:
+                for method in ordered:
+                    for single in (bare, method):
+                        with self._up(single, number) as engine:
+                            self._play({single.name: engine}, method.name, number, streams)
+            else:
+                with self._up(bare, number) as plain:
+                    for method in ordered:
+                        with self._up(method, number) as engine:
+                            both = {bare.name: plain, method.name: engine}
+                            self._play(both, method.name, number, streams)
+
+    @contextmanager
+    def _up(self, method: Method, number: int) -> Iterator[Headstart]:
+        self.on_progress(f"round {number + 1} of {self.course.rounds}: starting {method.name}")
+        with self.start(method) as engine:
+            yield engine
+
+    def _play(
+        self,
+        engines: dict[str, Headstart],
+        beside: str,
+        number: int,
+        streams: dict[str, list[Sequence[Item]]],
+    ) -> None:
+        for place, work in enumerate(self.workloads):
+            names = " and ".join(engines)
+            progress = f"round {number + 1} of {self.course.rounds}: {names}, {work.name}"
+            self.on_progress(progress)
+            # Whoever goes first changes every time.
+            order = sorted(engines, reverse=bool((number + place) % 2))
+            if work.num_streams == 1:
+                self._alternate(engines, order, work, beside, number, streams[work.name][0])
+            else:
+                for name in order:
+                    self._crowd(engines[name], name, work, beside, number, streams[work.name])
+
+    def _alternate(
+        self,
+        engines: dict[str, Headstart],
+        order: list[str],
+        work: Workload,
+        beside: str,
+        number: int,
+        items: Sequence[Item],
+    ) -> None:
+        taken: dict[str, list[Sample]] = {name: [] for name in order}
+        for index, item in enumerate(items):
+            for name in order if index % 2 else reversed(order):
+                sample = self._ask(engines[name], name, work, beside, (number, 0, index), item)
+                taken[name].append(sample)
+        for name, samples in taken.items():
+            counted = [sample for sample in samples if sample.settled]
+            seconds = sum(sample.end_to_end_s for sample in counted)
+            tokens = sum(sample.num_tokens for sample in counted)
+            self.samples += samples
+            self.blocks.append(Block(work.name, name, beside, number, seconds, tokens))
+
+    def _crowd(
+        self,
+        engine: Headstart,
+        name: str,
+        work: Workload,
+        beside: str,
+        number: int,
+        streams: list[Sequence[Item]],
+    ) -> None:
+        """All streams at once; the clock of throughput runs once each of them has settled."""
+        settled = threading.Barrier(len(streams) + 1)
+
+        def play(stream: int) -> list[Sample]:
+            samples = []
+            for index, item in enumerate(streams[stream]):
+                if index == self.course.settle:
+                    settled.wait()
+                place = (number, stream, index)
+                samples.append(self._ask(engine, name, work, beside, place, item))
+            return samples
+
+        with ThreadPoolExecutor(len(streams)) as pool:
+            playing = [pool.submit(play, stream) for stream in range(len(streams))]
+            for job in playing:
+                job.add_done_callback(lambda job: settled.abort() if job.exception() else None)
+            try:
+                settled.wait()
+            except threading.BrokenBarrierError:
+                errors = [error for job in playing if (error := job.exception())]
+                # The others only broke off because of it.
+                errors.sort(key=lambda error: isinstance(error, threading.BrokenBarrierError))
+                raise errors[0] from None
+            begun_s = time.monotonic()
+            samples = [sample for job in playing for sample in job.result()]
+            seconds = time.monotonic() - begun_s
+        tokens = sum(sample.num_tokens for sample in samples if sample.settled)
+        self.samples += samples
+        self.blocks.append(Block(work.name, name, beside, number, seconds, tokens))
+
+    def _ask(
+        self,
+        engine: Headstart,
+        name: str,
+        work: Workload,
+        beside: str,
+        place: tuple[int, int, int],
+        item: Item,
+    ) -> Sample:
+        number, stream, index = place
+        # A tenant of its own each time: an engine that is asked the same again knows nothing of it.
+        tenant = f"{work.name}/{beside}/{number}/{stream}"
+        session = engine.session(f"stream-{stream}", tenant)
+        answer = session.ask(item.clip, item.question, max_tokens=work.max_tokens)
+        return Sample.of(
+            answer,
+            workload=work.name,
+            method=name,
+            beside=beside,
+            round=number,
+            stream=stream,
+            index=index,
+            settled=index >= self.course.settle,
+        )
+
+
+def _streams(work: Workload, number: int) -> list[Sequence[Item]]:
+    return [work.camera(number, stream) for stream in range(work.num_streams)]

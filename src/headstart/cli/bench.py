@@ -1,0 +1,196 @@
+"""`headstart bench`: bare vLLM beside every method, measured here and now."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headstart.bench.result import BenchResult
+from headstart.cli.ask import engine_arguments, quieten
+from headstart.cli.errors import report_errors
+from headstart.errors import BenchError
+from headstart.media.events import SensorSize
+
+app = typer.Typer(help="Measure drafting against bare vLLM.", no_args_is_help=True)
+RESULT, PAGE = "bench.json", "bench.html"
+
+
+@app.callback(invoke_without_command=True)
+@report_errors
+def bench(
+    context: typer.Context,
+    target: Annotated[
+        str | None, typer.Option(help="A Video-LLaVA: a directory, or a name on the hub.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory for the result and its page.")] = None,
+    drafter: Annotated[str | None, typer.Option(help="An EventGPT beside it.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, file_okay=False, help="Your recordings; without it, the lab's drive."
+        ),
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option(help="What to ask about them; repeatable.")
+    ] = None,
+    sensor: Annotated[
+        str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
+    ] = None,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these of fixed, rotating, short, long, streams-2, -4, -8, -16, folder."
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="Only these beside bare vLLM; repeatable.")
+    ] = None,
+    answers: Annotated[int, typer.Option(min=2, help="Of each stream, in each round.")] = 12,
+    settle: Annotated[
+        int, typer.Option(min=0, help="How many of them only warm up, and do not count.")
+    ] = 4,
+    rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
+    max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
+    max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
+    tensor_parallel: Annotated[
+        bool, typer.Option(help="Also the target alone on two devices.")
+    ] = False,
+    apart: Annotated[
+        bool, typer.Option(help="One engine at a time, where two do not fit in memory.")
+    ] = False,
+    vllm: Annotated[
+        list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
+    ] = None,
+    drafter_vllm: Annotated[
+        list[str] | None, typer.Option(help="The same for the drafter's engine.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
+) -> None:
+    """Measure every method in turn with bare vLLM, on the lab's drive or on your recordings.
+
+    Prints a table, and one line of JSON last; writes every sample and a page with charts.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if target is None or out is None:
+        raise typer.BadParameter("give --target and --out")
+    if not verbose:
+        quieten()
+    from headstart.bench.environment import environment
+    from headstart.bench.methods import Rig, checked
+    from headstart.bench.page import page
+    from headstart.bench.run import Course, Run
+    from headstart.cli.bench_workloads import folder_workloads, lab_workloads
+
+    rig = Rig(
+        checked(target),
+        checked(drafter) if drafter else None,
+        max_draft_tokens,
+        {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])},
+        engine_arguments(drafter_vllm or []),
+    )
+    methods, notes = rig.methods(tensor_parallel)
+    if method:
+        methods = [methods[0], *_chosen(methods[1:], method, "method")]
+    if folder is not None:
+        size = SensorSize.parse(sensor) if sensor else None
+        workloads = folder_workloads(folder, question or [], answers, max_tokens, size)
+    else:
+        workloads = lab_workloads(answers, max_tokens)
+    if workload:
+        workloads = _chosen(workloads, workload, "workload")
+
+    out.mkdir(parents=True, exist_ok=True)
+    about = environment(["headstart", *sys.argv[1:]])
+    progress = Console(stderr=True)
+    with progress.status("") as status:
+        run = Run(rig.start, methods, workloads, Course(rounds, settle, apart), status.update)
+        run.run()
+    result = BenchResult(
+        environment={**about, "target": target, "drafter": drafter or "none", "rounds": rounds},
+        samples=tuple(run.samples),
+        blocks=tuple(run.blocks),
+        notes=tuple(notes),
+        workloads={work.name: work.words for work in workloads},
+        methods={found.name: found.words for found in methods},
+    )
+    result.write(out / RESULT)
+    (out / PAGE).write_text(page(result))
+    _print(result, out)
+
+
+@app.command()
+@report_errors
+def compare(
+    before: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A bench.json.")],
+    after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A later one.")],
+) -> None:
+    """Say what became faster or slower between two results; exit with 1 on a regression."""
+    from headstart.bench.comparison import compare as compare_results
+
+    changes = compare_results(BenchResult.read(before), BenchResult.read(after))
+    table = Table(box=None, pad_edge=False)
+    for heading in ("workload", "method"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("before", "after", ""):
+        table.add_column(heading, justify="right")
+    for change in changes:
+        said = "slower" if change.is_regression else "faster" if change.is_gain else ""
+        table.add_row(
+            change.workload,
+            change.method,
+            *(
+                f"{r.value:.2f} [dim]({r.low:.2f} to {r.high:.2f})[/]"
+                for r in (change.before, change.after)
+            ),
+            said,
+        )
+    Console().print(table)
+    worse = [[change.workload, change.method] for change in changes if change.is_regression]
+    typer.echo(json.dumps({"regressions": worse, "compared": len(changes)}))
+    if worse:
+        raise typer.Exit(code=1)
+
+
+def _chosen(known: list, names: list[str], kind: str) -> list:  # type: ignore[type-arg]
+    by_name = {item.name: item for item in known}
+    for name in names:
+        if name not in by_name:
+            raise BenchError(f"no {kind} is called {name!r} here; there are: {', '.join(by_name)}")
+    return [by_name[name] for name in names]
+
+
+def _print(result: BenchResult, out: Path) -> None:
+    summary = result.summary()
+    console = Console()
+    for workload, rows in summary.items():
+        table = Table(
+            box=None,
+            pad_edge=False,
+            title=f"\n{workload}",
+            title_justify="left",
+            title_style="bold",
+        )
+        table.add_column("method", no_wrap=True)
+        for heading in ("end to end", "95%", "first token", "tokens/pass", "throughput", "ms"):
+            table.add_column(heading, justify="right")
+        for method, row in rows.items():
+            table.add_row(
+                method,
+                f"{row['end_to_end']:.2f}x",
+                f"{row['end_to_end_low']:.2f} to {row['end_to_end_high']:.2f}",
+                f"{row['first_token']:.2f}x",
+                f"{row['tokens_per_pass']:.2f}",
+                f"{row['throughput']:.2f}x",
+                f"{row['end_to_end_ms']:.0f}",
+            )
+        console.print(table)
+    console.print()
+    for note in result.notes:
+        console.print(note, style="dim", highlight=False)
+    console.print(f"\n{out / RESULT} holds every sample, {out / PAGE} shows them", highlight=False)
+    typer.echo(json.dumps({"summary": summary}))

@@ -1,0 +1,183 @@
+"""`headstart plan`: what drafting would be worth, computed from a few figures of the hardware."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headstart.cli.errors import report_errors
+from headstart.planner.costs import Costs, DrafterCosts
+from headstart.planner.forecast import bare, break_even_accepted, drafted, one_fused_block
+from headstart.planner.survival import Survival
+
+DRAFT_LENGTHS = (2, 4, 8, 16, 32)
+ACCEPTANCES = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)
+BATCHES = (1, 2, 4, 8, 16)
+TYPICAL_VERIFY_SHARE = 0.02  # of a step, where no figure is given: a CPU core's, near enough
+
+
+@report_errors
+def plan(
+    prefill_ms: Annotated[
+        float | None, typer.Option(help="From asking to the target's first token, alone.")
+    ] = None,
+    step_ms: Annotated[float | None, typer.Option(help="A decoding step of the target.")] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="Length of an answer.")] = 50,
+    verify_token_ms: Annotated[
+        float | None, typer.Option(help="What a drafted token adds to a pass; 2% of a step if not.")
+    ] = None,
+    drafter_prefill_ms: Annotated[
+        float | None, typer.Option(help="From asking to the drafter's first token.")
+    ] = None,
+    drafter_step_ms: Annotated[float | None, typer.Option(help="Its decoding step.")] = None,
+    bench: Annotated[
+        Path | None,
+        typer.Option("--from", exists=True, dir_okay=False, help="Figures measured by the bench."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw speed-up against acceptance into this SVG file.")
+    ] = None,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Recompute the tables of the project's first notes.")
+    ] = False,
+) -> None:
+    """Forecast end-to-end time, and say how good drafts must be to pay.
+
+    Either from figures given by hand, or from a bench's result: then for every workload and method
+    that was measured. Prints tables, and one line of JSON last.
+    """
+    if notes:
+        _print_notes()
+    elif bench is not None:
+        _print_measured(bench)
+    elif prefill_ms is None or step_ms is None:
+        raise typer.BadParameter("give --prefill-ms and --step-ms, or --from bench.json")
+    else:
+        if verify_token_ms is None:
+            verify_token_ms = TYPICAL_VERIFY_SHARE * step_ms
+        costs = Costs(prefill_ms / 1e3, step_ms / 1e3, verify_token_ms / 1e3)
+        beside = None
+        if drafter_prefill_ms is not None and drafter_step_ms is not None:
+            beside = DrafterCosts(drafter_prefill_ms / 1e3, drafter_step_ms / 1e3)
+        _print_plan(costs, tokens, beside)
+        if picture is not None:
+            _draw(costs, tokens, picture)
+
+
+def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
+    out, alone = Console(), bare(costs, tokens)
+    out.print(
+        f"the target alone: {alone.end_to_end_s * 1e3:.0f} ms for {tokens} tokens,"
+        f" the first after {alone.first_token_s * 1e3:.0f} ms"
+    )
+    if beside is not None:
+        ready = min(beside.tokens_within(costs.prefill_s), tokens - 1)
+        best = one_fused_block(costs, tokens, ready).speedup_over(alone)
+        out.print(
+            f"a drafter hidden in its prefill has {ready} tokens ready: all of them right is"
+            f" {best:.2f}x, and no more"
+        )
+
+    forecast = {
+        length: [
+            drafted(costs, tokens, survival, first=survival).speedup_over(alone)
+            for acceptance in ACCEPTANCES
+            for survival in [Survival.independent(acceptance, length)]
+        ]
+        for length in DRAFT_LENGTHS
+    }
+    table = Table(box=None, pad_edge=False, title="\nspeed-up, end to end", title_justify="left")
+    table.add_column("each token right", no_wrap=True)
+    for length in DRAFT_LENGTHS:
+        table.add_column(f"draft {length}", justify="right")
+    for number, acceptance in enumerate(ACCEPTANCES):
+        cells = [
+            f"[dim]{curve[number]:.2f}x[/]" if curve[number] <= 1 else f"{curve[number]:.2f}x"
+            for curve in forecast.values()
+        ]
+        table.add_row(f"{acceptance:.0%}", *cells)
+    out.print(table)
+
+    even = Table(
+        box=None,
+        pad_edge=False,
+        title="\nbreak-even: tokens of each draft that must be right",
+        title_justify="left",
+    )
+    even.add_column("requests at once", no_wrap=True)
+    for length in DRAFT_LENGTHS:
+        even.add_column(f"draft {length}", justify="right")
+    break_even = {
+        batch: [break_even_accepted(costs, length, batch) for length in DRAFT_LENGTHS]
+        for batch in BATCHES
+    }
+    for batch, row in break_even.items():
+        cells = [
+            f"{value:.2f}" if value <= length else "never"
+            for value, length in zip(row, DRAFT_LENGTHS, strict=True)
+        ]
+        even.add_row(str(batch), *cells)
+    out.print(even)
+    summary = {
+        "end_to_end_ms": round(alone.end_to_end_s * 1e3, 3),
+        "first_token_ms": round(alone.first_token_s * 1e3, 3),
+        "draft_lengths": DRAFT_LENGTHS,
+        "speedup": {
+            str(acceptance): [round(curve[number], 4) for curve in forecast.values()]
+            for number, acceptance in enumerate(ACCEPTANCES)
+        },
+        "break_even": {str(b): [round(value, 4) for value in row] for b, row in break_even.items()},
+    }
+    typer.echo(json.dumps(summary))
+
+
+def _draw(costs: Costs, tokens: int, picture: Path) -> None:
+    from headstart.bench.chart import lines, standalone
+
+    alone = bare(costs, tokens)
+    shares = [number / 50 for number in range(50)]
+    curves = {
+        f"draft of {length}": [
+            (100 * share, drafted(costs, tokens, survival, first=survival).speedup_over(alone))
+            for share in shares
+            for survival in [Survival.independent(share, length)]
+        ]
+        for length in DRAFT_LENGTHS
+    }
+    drawn = lines(curves, "% chance of each drafted token", "speed-up, end to end", even=1.0)
+    picture.write_text(standalone(drawn))
+
+
+def _print_notes() -> None:
+    from headstart.planner.notes import tables
+
+    for table in tables():
+        typer.echo(f"{table.title}\n\n{table.markdown()}\n")
+    typer.echo(json.dumps({table.title: table.rows for table in tables()}))
+
+
+def _print_measured(bench: Path) -> None:
+    from headstart.bench.calibration import check_forecasts
+    from headstart.bench.result import BenchResult
+
+    checks = check_forecasts(BenchResult.read(bench))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("workload", no_wrap=True)
+    table.add_column("method", no_wrap=True)
+    for heading in ("measured ms", "forecast ms", "off by", "speed-up", "draft pays from"):
+        table.add_column(heading, justify="right")
+    for check in checks:
+        table.add_row(
+            check.workload,
+            check.method,
+            f"{check.measured_s * 1e3:.0f}",
+            f"{check.forecast_s * 1e3:.0f}",
+            f"{check.error:+.1%}",
+            f"{check.forecast_speedup:.2f}x",
+            "" if check.break_even is None else f"{check.break_even:.2f} tokens",
+        )
+    Console().print(table)
+    typer.echo(json.dumps({"forecast": [check.as_json() for check in checks]}))

@@ -1,0 +1,1 @@
+"""What drafting costs, what it earns, and whether it pays. Pure Python: no torch, no vLLM."""

@@ -1,0 +1,78 @@
+"""What drafted tokens have earned: how far drafts of one source lately survived, by position."""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import accumulate
+from operator import mul
+
+from headstart.planner.survival import Survival
+
+FADE = 0.95  # of what is known, with each further answer
+PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # nobody is condemned unheard, nor believed for long
+MAX_POSITIONS = 64
+_WIDE = 8  # positions from here on share what they know: few drafts get so far
+
+
+class _Chances:
+    """Of each position, how often a token was right where all before it were."""
+
+    __slots__ = ("_hits", "_survival", "_trials")
+
+    def __init__(self) -> None:
+        self._hits = [0.0] * (_WIDE + 1)
+        self._trials = [0.0] * (_WIDE + 1)
+        self._survival: Survival | None = None
+
+    def learn(self, passes: Iterable[tuple[int, int]]) -> None:
+        for place in range(_WIDE + 1):
+            self._hits[place] *= FADE
+            self._trials[place] *= FADE
+        for num_drafted, num_accepted in passes:
+            for place in range(min(num_drafted, num_accepted + 1, MAX_POSITIONS)):
+                kept = min(place, _WIDE)
+                self._trials[kept] += 1.0
+                self._hits[kept] += place < num_accepted
+        self._survival = None
+
+    def survival(self) -> Survival:
+        """Kept until more is learnt: it is asked for at every pass."""
+        if self._survival is None:
+            chances, before = [], PRIOR_CHANCE
+            for hits, trials in zip(self._hits, self._trials, strict=True):
+                # Where little is known of a position, it is like the one before it.
+                before = (hits + before * PRIOR_TRIALS) / (trials + PRIOR_TRIALS)
+                chances.append(before)
+            wide = [before] * (MAX_POSITIONS - len(chances))
+            self._survival = Survival(tuple(accumulate([*chances, *wide], mul)))
+        return self._survival
+
+
+class Earnings:
+    """Survival by source and stream. Bounded in both; not thread-safe."""
+
+    def __init__(self, max_keys: int = 4096) -> None:
+        self._max_keys = max_keys
+        self._known: OrderedDict[Hashable, _Chances] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def credit(self, source: str, stream: Hashable, passes: Sequence[tuple[int, int]]) -> None:
+        """One more answer: for each of its passes, how much was drafted and how much accepted."""
+        for key in ((source, stream), (source,)):
+            known = self._known.setdefault(key, _Chances())
+            self._known.move_to_end(key)
+            known.learn(passes)
+        while len(self._known) > self._max_keys:
+            self._known.popitem(last=False)
+
+    def survival(self, source: str, stream: Hashable) -> Survival:
+        """To expect of the next draft, at each position up to `MAX_POSITIONS`.
+
+        On a stream where the source is new, what it earned on all others is expected.
+        """
+        known = self._known.get((source, stream)) or self._known.get((source,))
+        return known.survival() if known else _UNJUDGED
+
+
+_UNJUDGED = _Chances().survival()

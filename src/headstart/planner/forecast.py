@@ -1,0 +1,82 @@
+"""How long an answer will take: passes counted from survival, priced by costs."""
+
+from dataclasses import dataclass
+
+from headstart.errors import PlanningError
+from headstart.planner.costs import Costs
+from headstart.planner.survival import Survival
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One answer of a given length."""
+
+    first_token_s: float
+    end_to_end_s: float
+    num_passes: float
+    """Of the target, the prompt's last one included."""
+
+    def speedup_over(self, bare: "Forecast") -> float:
+        """Above one where this is the faster."""
+        return bare.end_to_end_s / self.end_to_end_s
+
+
+def bare(costs: Costs, num_tokens: int, batch: int = 1) -> Forecast:
+    """The target alone: one token a pass."""
+    _require_tokens(num_tokens)
+    decode_s = (num_tokens - 1) * costs.pass_s(0, batch)
+    return Forecast(costs.prefill_s, costs.prefill_s + decode_s, num_tokens)
+
+
+def drafted(
+    costs: Costs,
+    num_tokens: int,
+    survival: Survival,
+    *,
+    first: Survival | None = None,
+    batch: int = 1,
+    mean_draft_tokens: float | None = None,
+) -> Forecast:
+    """With drafts at every pass; ``first`` is the survival of the one verified with the prompt.
+
+    Without ``first`` nothing is ready by then. The first token never comes sooner than the
+    prompt is computed: only what follows it does. ``mean_draft_tokens`` prices drafts that are
+    shorter on average than the longest one.
+    """
+    _require_tokens(num_tokens)
+    length = len(survival.shares) if mean_draft_tokens is None else mean_draft_tokens
+    first_token_s = costs.prefill_s + costs.overhead_s
+    later = 0.0
+    opening = first or Survival()
+    for accepted, chance in enumerate(opening.chances()):
+        later += chance * survival.passes_for(num_tokens - 1 - accepted)
+    if opening.shares:
+        fused = min(length, len(opening.shares)) if length else len(opening.shares)
+        first_token_s += costs.pass_s(fused, batch) - costs.pass_s(0, batch)
+    end_s = first_token_s + later * costs.pass_s(length, batch)
+    return Forecast(first_token_s, end_s, 1.0 + later)
+
+
+def one_fused_block(costs: Costs, num_tokens: int, num_accepted: float) -> Forecast:
+    """One draft, verified with the prompt, of which so many tokens are accepted; then none.
+
+    S = (P + (N-1)d) / (P + (N-1-E)d): what a drafter hidden in the target's prefill can give.
+    """
+    _require_tokens(num_tokens)
+    if not 0 <= num_accepted <= num_tokens - 1:
+        raise PlanningError(
+            f"{num_accepted} accepted of an answer of {num_tokens}: at most all but one are drafted"
+        )
+    later = num_tokens - 1 - num_accepted
+    return Forecast(costs.prefill_s, costs.prefill_s + later * costs.step_s, 1.0 + later)
+
+
+def break_even_accepted(costs: Costs, draft_tokens: int, batch: int = 1) -> float:
+    """How many tokens of each draft must be accepted for drafting to cost nothing."""
+    plain = costs.pass_s(0, batch)
+    return (costs.pass_s(draft_tokens, batch) - plain) / plain
+
+
+def _require_tokens(num_tokens: int) -> None:
+    if num_tokens < 1:
+        raise PlanningError(f"an answer of {num_tokens} tokens: give at least 1")

@@ -1,0 +1,98 @@
+"""The decision at every pass: how many tokens of a draft are worth their verification, or none.
+
+A drafted token that is accepted saves the engine one request's share of a step; verifying it
+costs every request of the batch the same wait. So a token is paid for while
+
+    survival x step / batch  >  cost of a drafted token
+
+and a draft only if all its tokens together also earn what drafting costs a pass at all. One
+request on a waiting machine drafts far; sixteen on a busy one draft little or nothing; a source
+that is always wrong is not listened to anywhere.
+"""
+
+from collections.abc import Hashable
+
+from headstart.planner.earnings import Earnings
+from headstart.planner.pace import PRIOR_TOKEN_SHARE, Pace, PassCost
+
+MIN_EARNED = 0.05  # tokens a draft: below this even a free pass is not worth asking for
+PLAIN_EVERY = 128  # drafted passes: then one goes without, or nothing is left to compare with
+PLAIN_EARLY = 8  # the same while passes without are hardly known
+PROBE_SHARE = 0.005  # of the time of held-back passes, spent on looking at the price again
+PROBE_TOKENS = 4
+PROBE_ANSWERS = 16  # a source not worth its work is started for one answer in so many
+_UNTIMED = PassCost(1.0, 0.0, PRIOR_TOKEN_SHARE)
+
+
+class Thrift:
+    """Decides from what was earned and what passes cost. Not thread-safe; no clock of its own.
+
+    A pass of the engine is framed by `pass_begins` and `pass_ended`; between them each request
+    of the batch asks for its `draft_length`.
+    """
+
+    def __init__(self, pace: Pace | None = None, earnings: Earnings | None = None) -> None:
+        self.pace = pace or Pace()
+        self.earnings = earnings or Earnings()
+        self._batch = 1
+        self._plain = False
+        self._since_plain: dict[int, int] = {}
+        self._saved_s: dict[int, float] = {}
+        self._unstarted: dict[str, int] = {}
+
+    def pass_begins(self, batch: int) -> None:
+        """The next questions are about a pass of so many requests."""
+        self._batch = max(1, batch)
+        known = self.pace.knows_plain(self._batch)
+        since_plain = self._since_plain.get(self._batch, 0)
+        self._plain = since_plain >= (PLAIN_EVERY if known else PLAIN_EARLY)
+
+    def pass_ended(self, drafted_tokens: int, seconds: float) -> None:
+        """It only decoded, so many tokens of it drafted, and took so long."""
+        self.pace.observe(self._batch, drafted_tokens, seconds)
+        before = self._since_plain.get(self._batch, 0)
+        self._since_plain[self._batch] = before + 1 if drafted_tokens else 0
+
+    def draft_length(self, source: str, stream: Hashable, max_tokens: int) -> int:
+        """How many tokens of a draft by this source to pay for now; 0 is to abstain."""
+        if max_tokens < 1 or self._plain:
+            return 0
+        shares = self.earnings.survival(source, stream).shares[:max_tokens]
+        if sum(shares) < MIN_EARNED:
+            # Whether it gets better is seen without paying: answers judge what was not heard.
+            return 0
+        batch = self._batch
+        cost = self.pace.cost(batch) or _UNTIMED
+        worth_s = cost.step_s / batch
+        length, net_s = 0, -cost.drafting_s / batch
+        for share in shares:
+            gain_s = share * worth_s - cost.token_s
+            if gain_s <= 0:
+                break
+            length += 1
+            net_s += gain_s
+        return length if net_s > 0 else self._probe(cost, max_tokens)
+
+    def _probe(self, cost: PassCost, max_tokens: int) -> int:
+        """The price may have been a busy moment's, and is not seen again unless it is paid.
+
+        Every pass held back puts a little of its time aside; a look is paid from that.
+        """
+        length = min(PROBE_TOKENS, max_tokens)
+        saved_s = self._saved_s.get(self._batch, 0.0) + PROBE_SHARE * cost.step_s / self._batch
+        price_s = cost.drafting_s + cost.token_s * length
+        affordable = saved_s >= price_s
+        self._saved_s[self._batch] = 0.0 if affordable else saved_s
+        return length if affordable else 0
+
+    def worth_starting(self, source: str, stream: Hashable) -> bool:
+        """Whether a source that works for its drafts should be set to work for an answer.
+
+        One that has not been worth it is tried again now and then: what it does not draft
+        cannot be judged.
+        """
+        if sum(self.earnings.survival(source, stream).shares) >= MIN_EARNED:
+            return True
+        waited = self._unstarted.get(source, 0) + 1
+        self._unstarted[source] = waited % PROBE_ANSWERS
+        return waited == PROBE_ANSWERS

@@ -1,0 +1,94 @@
+"""A whole bench on real engines and small models: every sample, the page, the table."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headstart.bench.result import BARE, BenchResult
+
+ROOT = Path(__file__).parents[2]
+WORKLOADS = ("fixed", "streams-2")
+METHODS = ("ngram (vLLM)", "cascade")
+ANSWERS, SETTLE, TOKENS = 4, 2, 16
+
+
+def headstart(*arguments: str) -> subprocess.CompletedProcess[str]:
+    search = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-c", "from headstart.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": search, "COLUMNS": "140"},
+    )
+
+
+@pytest.fixture(scope="module")
+def bench(tiny_target, tmp_path_factory):
+    """One run of the command: its output, and where it wrote."""
+    out = tmp_path_factory.mktemp("bench")
+    options = [f"--workload={name}" for name in WORKLOADS]
+    options += [f"--method={name}" for name in METHODS]
+    options += [f"--answers={ANSWERS}", f"--settle={SETTLE}", f"--max-tokens={TOKENS}"]
+    options += ["--rounds=1", "--vllm=enforce_eager=true", "--vllm=dtype=float32"]
+    options += [f"--vllm=kv_cache_memory_bytes={2**28}"]
+    done = headstart("bench", f"--target={tiny_target}", f"--out={out}", *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, out
+
+
+@pytest.mark.engine
+def test_the_last_line_is_the_summary_and_the_table_stands_above_it(bench):
+    output, out = bench
+    summary = json.loads(output.splitlines()[-1])["summary"]
+    assert set(summary) == set(WORKLOADS)
+    for rows in summary.values():
+        assert set(rows) == set(METHODS)
+        for row in rows.values():
+            assert {"end_to_end", "first_token", "tokens_per_pass"} <= set(row)
+            assert row["end_to_end"] > 0
+            assert row["other_words"] == 0  # float32: drafts change no token
+    assert "tokens/pass" in output
+    assert "suffix (vLLM) was not measured" in output or "suffix (vLLM)" in summary["fixed"]
+    assert "tensor parallel 2) was not measured" in output
+    assert json.loads((out / "bench.json").read_text())["summary"] == summary
+
+
+@pytest.mark.engine
+def test_every_sample_is_kept_and_paired(bench):
+    result = BenchResult.read(bench[1] / "bench.json")
+    for workload, num_streams in zip(WORKLOADS, (1, 2), strict=True):
+        for method in METHODS:
+            assert len(result.pairs(workload, method)) == num_streams * (ANSWERS - SETTLE)
+    # Two methods, each with bare vLLM beside it, each with one and with two streams.
+    assert len(result.samples) == 2 * 2 * ANSWERS * (1 + 2)
+    for sample in result.samples:
+        assert 0 < sample.first_token_s <= sample.end_to_end_s
+        assert sum(sample.accepted) + sample.num_passes >= sample.num_tokens > 0
+        assert sample.num_cached_tokens == 0  # every clip is new to its engine
+        if sample.method == BARE:
+            assert not sample.drafted
+            assert sample.num_passes == sample.num_tokens
+    assert {"date", "machine", "versions", "command"} <= set(result.environment)
+
+
+@pytest.mark.engine
+def test_the_page_is_there_and_the_result_can_be_compared_and_planned_with(bench):
+    out = bench[1]
+    assert (out / "bench.html").read_text().count("<figure>") == 2 * 6
+    same = headstart("bench", "compare", f"{out}/bench.json", f"{out}/bench.json")
+    assert same.returncode == 0, same.stderr
+    assert json.loads(same.stdout.splitlines()[-1]) == {"regressions": [], "compared": 4}
+    planned = headstart("plan", "--from", f"{out}/bench.json")
+    assert planned.returncode == 0, planned.stderr
+    assert len(json.loads(planned.stdout.splitlines()[-1])["forecast"]) == 2 * 3
+
+
+def test_what_does_not_exist_is_named(tmp_path):
+    done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--workload=unheard-of")
+    assert done.returncode == 1
+    assert "no workload is called 'unheard-of' here; there are: fixed, rotating" in done.stderr

@@ -1,0 +1,93 @@
+"""Results: ratios over paired answers, what is written is what is read, regressions found."""
+
+import dataclasses
+import json
+
+import pytest
+
+from headstart.bench.comparison import compare
+from headstart.bench.intervals import ratio_of_medians
+from headstart.bench.result import BARE, BenchResult
+from headstart.errors import BenchError
+from headstart.planner.costs import Costs
+from tests.bench.played import COSTS, played_result
+
+
+def test_a_ratio_is_above_one_where_the_second_is_faster():
+    ratio = ratio_of_medians([2.0, 2.2, 1.8, 2.0], [1.0, 1.1, 0.9, 1.0])
+    assert ratio.value == pytest.approx(2.0)
+    assert ratio.low <= ratio.value <= ratio.high
+    same = ratio_of_medians([1.0] * 5, [1.0] * 5)
+    assert (same.low, same.value, same.high) == (1.0, 1.0, 1.0)
+    with pytest.raises(BenchError, match="pairs"):
+        ratio_of_medians([1.0], [])
+
+
+def test_an_interval_is_wider_where_samples_scatter():
+    steady = ratio_of_medians([2.0 + 0.01 * (i % 3) for i in range(30)], [1.0] * 30)
+    loose = ratio_of_medians([2.0 + 0.5 * (i % 3) for i in range(30)], [1.0] * 30)
+    assert loose.high - loose.low > steady.high - steady.low
+
+
+def test_only_settled_answers_count_and_each_is_paired_with_its_own_baseline():
+    result = played_result()
+    pairs = result.pairs("fixed", "memory")
+    assert len(pairs) == 2 * 10
+    for bare, ours in pairs:
+        assert (bare.method, bare.beside, ours.method) == (BARE, "memory", "memory")
+        assert bare.pair == ours.pair
+        assert bare.settled
+        assert ours.settled
+
+
+def test_the_summary_has_every_workload_and_method_with_its_figures():
+    summary = played_result().summary()
+    assert set(summary) == {"fixed", "streams-2"}
+    assert set(summary["fixed"]) == {"none", "memory", "wrong"}
+    memory, wrong = summary["fixed"]["memory"], summary["fixed"]["wrong"]
+    assert memory["end_to_end"] > 1.5
+    assert memory["throughput"] > 1.5
+    assert memory["tokens_per_pass"] > 4
+    assert wrong["end_to_end"] < 1
+    assert wrong["tokens_per_pass"] == 1
+    assert memory["first_token"] < 1.0  # a draft never brings the first token sooner
+    assert memory["answers"] == 20
+    assert memory["other_words"] == 0
+
+
+def test_what_is_written_is_what_is_read(tmp_path):
+    result = played_result()
+    result.write(tmp_path / "bench.json")
+    read = BenchResult.read(tmp_path / "bench.json")
+    assert read == result
+    assert read.summary() == json.loads((tmp_path / "bench.json").read_text())["summary"]
+
+
+@pytest.mark.parametrize("text", ["{}", "nonsense", '{"format": 99}', "[]"])
+def test_what_is_no_result_is_refused(tmp_path, text):
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(BenchError, match=r"no result|measure again"):
+        BenchResult.read(tmp_path / "other.json")
+
+
+def test_answers_in_other_words_are_counted():
+    result = played_result()
+    changed = tuple(
+        dataclasses.replace(sample, words="other") if sample.method == "wrong" else sample
+        for sample in result.samples
+    )
+    summary = dataclasses.replace(result, samples=changed).summary()
+    assert summary["fixed"]["wrong"]["other_words"] == 20
+    assert summary["fixed"]["memory"]["other_words"] == 0
+
+
+def test_a_regression_is_told_from_noise():
+    slower = Costs(COSTS.prefill_s, COSTS.step_s, 4 * COSTS.verify_token_s, 0.01, 0, 0, 0.05)
+    same = compare(played_result(0), played_result(1))
+    assert not any(change.is_regression for change in same)
+    worse = compare(played_result(0), played_result(1, costs=slower))
+    assert {change.method for change in worse if change.is_regression} >= {"memory", "wrong"}
+    better = compare(played_result(1, costs=slower), played_result(0))
+    assert any(change.is_gain for change in better)
+    with pytest.raises(BenchError, match="in common"):
+        compare(played_result(workloads=("fixed",)), played_result(workloads=("other",)))
