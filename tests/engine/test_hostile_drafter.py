@@ -17,7 +17,10 @@ from tests.models.oracle import Oracle, random_asked
 from headstart import Clip, EventDrafter, Headstart, Video
 from headstart.engine import wire
 from headstart.engine.asking import AskDetails
-from headstart.engine.line import Line, send
+from headstart.engine.drafter_process import DrafterProcess
+from headstart.engine.drafter_spec import DrafterSpec
+from headstart.engine.line import Line, OwnedLine, send
+from headstart.errors import EngineStartError
 from headstart.lab.tiny import TinyEventGpt
 from headstart.media.events import Events, SensorSize
 
@@ -197,6 +200,41 @@ def test_a_liar_on_the_line_changes_no_token(headstart, oracle, rng, lie):
             lying.join()
         assert list(said.token_ids) == expected
     assert num_sent
+
+
+def test_an_ask_the_drafter_cannot_read_ends_nothing_but_itself(headstart, oracle, rng, process):
+    outlet = headstart._pair.sidecar.companion._line.asks_out()
+    pid, words = process.pid, "What? " * 2000  # longer than the model's context
+    deadline = time.monotonic() + PATIENCE_S
+    for ask in (
+        wire.Ask("long", words, (5, 72, 96, 3), bytes(5 * 72 * 96 * 3), 8, 0.0),
+        wire.Ask("shapeless", "What?", (-5, -72, 96, 3), bytes(5 * 72 * 96 * 3), 8, 0.0),
+        wire.Ask("empty", "What?", (0, 0, 0, 0), b"", 8, 0.0),
+        wire.Said("nobody", (1, 2, 3)),
+    ):
+        while not send(outlet, ask):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    outlet.close()
+    assert_answers_are_the_targets(headstart, oracle, rng, 2)
+    (asked,) = random_asked(rng, 1)
+    heard = threading.Event()
+    with headstart._pair.sidecar.drafting(
+        random_clip(rng, asked), asked.question, 4, lambda drafted: heard.set()
+    ):
+        assert heard.wait(PATIENCE_S)
+    assert process.pid == pid
+
+
+def test_a_drafter_that_cannot_start_is_told_of_at_once(tmp_path):
+    TinyEventGpt().save(tmp_path / "drafter")
+    owned = OwnedLine.take()
+    spec = DrafterSpec(str(tmp_path / "drafter"), {"warp_speed": 1}, 1, owned.line)
+    process = DrafterProcess(spec, {})
+    with pytest.raises(EngineStartError, match=r"The drafter .* ended"):
+        process.wait_ready(PATIENCE_S)
+    process.close()
+    owned.close()
 
 
 def test_the_drafter_ends_with_the_process_that_started_it(tmp_path):

@@ -13,7 +13,7 @@ import zmq
 from headstart.drafting.board import Proposal
 from headstart.drafting.draft import Draft
 from headstart.engine import wire
-from headstart.engine.drafter_line import MAX_EARLY_ASKS, DrafterLine
+from headstart.engine.drafter_line import MAX_EARLY_ASKS, TOLD_AGAIN_AFTER, DrafterLine
 from headstart.engine.line import Line, OwnedLine, receive, send
 from headstart.engine.listener import Listener
 from headstart.errors import DraftingError
@@ -168,10 +168,14 @@ def test_a_drafter_is_told_once_what_it_did_not_foresee(line):
     assert told([5, 6]) == []
     assert told([5, 6, 9]) == [wire.Said("one", (5, 6, 9))]
     assert told([5, 6, 9, 1]) == []  # it has not answered yet
-    send_surely(drafter, drafted("one", start=3, tokens=(1, 2)))
+    long = [5, 6, 9, *range(100, 100 + TOLD_AGAIN_AFTER)]
+    assert told(long) == [wire.Said("one", tuple(long))]  # the first telling was lost
+    assert told([*long, 1]) == []
+    send_surely(drafter, drafted("one", start=len(long), tokens=(1, 2)))
     heard_until(scheduler, "request")
-    assert told([5, 6, 9, 1]) == []
-    assert told([5, 6, 9, 1, 2, 3]) == [wire.Said("one", (5, 6, 9, 1, 2, 3))]
+    assert told([*long, 1]) == []
+    left_behind = [*long, 1, 2, 3]
+    assert told(left_behind) == [wire.Said("one", tuple(left_behind))]
     assert told([]) == []
 
 

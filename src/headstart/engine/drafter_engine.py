@@ -5,6 +5,7 @@ comes out of a step is on its way to the target before the next one begins.
 """
 
 import itertools
+import logging
 import os
 import time
 from collections import OrderedDict
@@ -17,6 +18,8 @@ from headstart.engine import wire
 from headstart.engine.drafter_spec import DrafterSpec
 from headstart.engine.line import receive, send
 from headstart.engine.model import Model, engine_defaults
+
+_log = logging.getLogger(__name__)
 
 MAX_ASKS = 64  # alive at a time; beyond this the oldest was never left
 _IDLE_POLL_S = 0.5
@@ -66,7 +69,12 @@ class DrafterEngine:
             busy = self._engine.has_unfinished_requests()
             data = receive(self._asks, 0.0 if busy else _IDLE_POLL_S if ready_told else 0.02)
             while data is not None:
-                self._hear(wire.read_by_drafter(data))
+                message = wire.read_by_drafter(data)
+                try:
+                    self._hear(message)
+                except Exception:  # a prompt too long, pictures of no shape: one ask, not all
+                    _log.exception("an ask is not drafted")
+                    self._leave(message.ask if message is not None else "")
                 data = receive(self._asks)
             if self._engine.has_unfinished_requests():
                 for output in self._engine.step():
@@ -127,12 +135,15 @@ class DrafterEngine:
             speech.request = None
 
     def _follow(self, speech: _Speech, said: tuple[int, ...]) -> None:
-        """Go on from the target's words, unless they were drafted meanwhile."""
-        drafted = speech.said + speech.tokens
-        if len(said) <= len(speech.said) or drafted[: len(said)] == said:
+        """Go on from the target's words."""
+        if len(said) <= len(speech.said):
             return
-        text = all(0 <= token < self._view.num_text_ids for token in said)
-        if not text:
+        if not all(0 <= token < self._view.num_text_ids for token in said):
+            return  # it has no such words
+        drafted = speech.said + speech.tokens
+        if drafted[: len(said)] == said:  # drafted meanwhile: tell it again from there
+            speech.said, speech.tokens = said, drafted[len(said) :]
+            self._tell(speech)
             return
         self._stop(speech)
         speech.said, speech.tokens = said, ()
@@ -154,6 +165,9 @@ class DrafterEngine:
             speech.request = None
         if speech.stamps is None:
             speech.stamps = self._stamps(speech, output)
+        self._tell(speech)
+
+    def _tell(self, speech: _Speech) -> None:
         message = wire.Drafted(
             speech.ask.ask,
             SOURCE,

@@ -16,6 +16,7 @@ from headstart.engine.line import Line, receive, send
 
 MAX_HEARD_A_STEP = 256
 MAX_EARLY_ASKS = 64
+TOLD_AGAIN_AFTER = 16  # tokens without an answer to the last telling: it was lost
 MAX_SAID_TOKENS = 8192  # of one answer; a longer one is followed no further
 
 
@@ -32,7 +33,7 @@ class DrafterLine:
 
     def __init__(self, line: Line, resync: bool) -> None:
         self._drafts = line.drafts_in()
-        self._asks = line.asks_out()
+        self._asks = line.said_out()
         self._previews = line.previews_out()
         self._resync = resync
         self._requests: dict[str, str] = {}
@@ -55,34 +56,36 @@ class DrafterLine:
             message = wire.read_from_drafter(data)
             if not isinstance(message, wire.Drafted):
                 continue
-            request = self._requests.get(message.ask)
-            if request is None:
+            request = self._requests.get(message.ask, "")
+            followed = self._followed.get(request)
+            if followed is None:
                 self._early[message.ask] = message
                 while len(self._early) > MAX_EARLY_ASKS:
                     self._early.popitem(last=False)
                 continue
-            self._followed[request].newest = message
+            followed.newest = message
             yield request, _draft(message)
 
     def follow(self, request: str, confirmed: Sequence[int]) -> None:
         """Tell the drafter what was said, where its draft leads elsewhere or is left behind.
 
-        Until it has answered to one telling it is told no more.
+        Until it has answered to one telling it is not told again, for a while.
         """
         followed = self._followed.get(request)
         newest = followed.newest if followed else None
         if not self._resync or followed is None or newest is None:
             return
-        begun = len(confirmed) - newest.start
-        if newest.start < followed.num_said or not begun >= 0:
-            return  # it has not heard the last telling yet
+        begun, num_untold = len(confirmed) - newest.start, len(confirmed) - followed.num_said
+        if begun < 0 or (newest.start < followed.num_said and num_untold < TOLD_AGAIN_AFTER):
+            return
         if begun <= len(newest.tokens) and newest.tokens[:begun] == tuple(
             confirmed[newest.start :]
         ):
             return
-        if followed.num_said < len(confirmed) <= MAX_SAID_TOKENS:
-            followed.num_said = len(confirmed)
-            send(self._asks, wire.Said(followed.ask, tuple(confirmed)))
+        if num_untold > 0 and len(confirmed) <= MAX_SAID_TOKENS:
+            said = wire.Said(followed.ask, tuple(confirmed))
+            if send(self._asks, said):
+                followed.num_said = len(confirmed)
 
     def show(self, request: str, proposal: Proposal, start: int) -> None:
         """Let the front end show what the target is about to verify."""

@@ -208,6 +208,8 @@ class HeadstartScheduler(Scheduler):
 
     def _draft(self, request: Request, room: int) -> list[int]:
         params = request.sampling_params
+        if request.request_id not in self._records:
+            return []  # it says nothing of itself
         if params is None or params.prompt_logprobs is not None or request.use_structured_output:
             return []  # left to vLLM alone: not shown to be the same with drafts
         if self._sampled:
@@ -221,8 +223,7 @@ class HeadstartScheduler(Scheduler):
         # One token comes out of the step without a draft.
         room = min(room, request.max_tokens - request.num_output_tokens - 1)
         proposal = self._drafters.propose(request_id, said, room)
-        if request_id in self._records:
-            self._records[request_id].hand(proposal)
+        self._records[request_id].hand(proposal)
         if self._line is not None and request_id in self._shown:
             self._line.show(request_id, proposal, len(said))
         return list(proposal.tokens)

@@ -33,8 +33,12 @@ class Line:
         return self._bound("asks", MAX_WAITING_ASKS, wire.MAX_ASKED_BYTES)
 
     def asks_out(self) -> "zmq.Socket[bytes]":
-        """The front end asks, and the scheduler says what was said, here."""
+        """The front end asks here."""
         return self._connected("asks", MAX_WAITING_ASKS)
+
+    def said_out(self) -> "zmq.Socket[bytes]":
+        """The scheduler tells the drafter what was said here."""
+        return self._connected("asks", MAX_WAITING_DRAFTS)
 
     def drafts_in(self) -> "zmq.Socket[bytes]":
         """The scheduler hears drafts here."""
