@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Coroutine
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from headstart.serve.tracing import Tracing
 from headstart.serve.watch import Watch, WatchedEngine
 
 VISION_TIMEOUT_S = 2.0
+HOUSEKEEPING_S = 10.0
 
 
 class Answering:
@@ -52,6 +54,7 @@ class Answering:
         self._tracing = Tracing()
         self._scenes = Scenes()
         self._background: set[asyncio.Task[None]] = set()
+        self.later(self.keep_house())
 
     async def answer(self, passage: Passage, body: bytes, threads: Executor, is_chat: bool) -> None:
         """One request to the target."""
@@ -87,7 +90,7 @@ class Answering:
                 content["timeline"] = await self._times(watch)
             await exchange.finish(content)
         if self._tracing.on:
-            self._later(self._trace(watch))
+            self.later(self._trace(watch))
 
     def _with_change(self, details: AskDetails, events: Events | None) -> AskDetails:
         """With how much the scene changed: memory is trusted less the more it did."""
@@ -131,6 +134,14 @@ class Answering:
                 return await self._engine.vision_s(watch)
         return 0.0
 
+    async def keep_house(self) -> None:
+        """Throw away, now and then, what vLLM keeps for people who ask about times."""
+        while True:
+            await asyncio.sleep(HOUSEKEEPING_S)
+            with contextlib.suppress(Exception):  # the next turn will do
+                await self._engine.gather_times()
+            figures.DRAFTER_UP.set(self._drafter.is_up)
+
     async def _trace(self, watch: Watch) -> None:
         self._tracing.tell(watch, await self._vision_s(watch))
 
@@ -144,7 +155,8 @@ class Answering:
             figures.PREVIEWS.inc(exchange.num_previews)
             passage.details["previews"] = exchange.num_previews
 
-    def _later(self, work: Any) -> None:
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the requests."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
@@ -172,6 +184,8 @@ class Answering:
 
     def close(self) -> None:
         """End what is beside the target."""
+        for task in self._background:
+            task.cancel()
         self._drafter.close()
         self.library.close()
         self._tracing.close()
@@ -197,7 +211,7 @@ class _Hearing:
     def _show(self, drafted: Drafted) -> None:
         if self._exchange is not None and drafted.start <= len(self._watch.token_ids):
             text = self._answering.spell(self._watch, drafted)
-            self._answering._later(self._exchange.preview(text, drafted.source))
+            self._answering.later(self._exchange.preview(text, drafted.source))
 
 
 def _wants_previews(asked: Asked) -> bool:

@@ -43,7 +43,7 @@ class Drafter:
             model = Model.checked(settings.drafter)
             event_drafter = EventDrafter(settings.drafter, settings.drafter_vllm)
             self._companion = Companion(
-                event_drafter, model.view, line, self._listener, settings.drafter_environment
+                event_drafter, model.view, line, self._listener, settings.drafter_seat
             )
             _log.info("the drafter %s is starting beside the target", settings.drafter)
 

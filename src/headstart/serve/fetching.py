@@ -7,6 +7,7 @@ at all. Events are read here.
 import base64
 import binascii
 import io
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from headstart.serve.library import ID_PREFIX, Library
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.settings import Settings
 
+_MISREAD = re.compile(r"[\\\s\x00-\x1f\x7f]")
 _CLOSED = (
     "this server reads {what} only where its operator opened that ([media] in its settings);"
     " send the content as a data URL"
@@ -94,8 +96,7 @@ class Fetching:
         """Raise unless vLLM may be handed this address of a video or a picture."""
         if not isinstance(url, str):
             raise bad_request("a url must be text")
-        scheme = url.split(":", 1)[0].lower().strip()
-        if scheme == "data":
+        if url[:5].lower() == "data:":
             self._check_video(url)
             return
         try:
@@ -103,6 +104,9 @@ class Fetching:
             host = parts.hostname
         except ValueError as error:
             raise bad_request("that url cannot be read") from error
+        if "@" in parts.netloc or _MISREAD.search(url):
+            # Who connects might see another host in it than is seen here.
+            raise bad_request("a url may hold no name, no password, no space and no backslash")
         if parts.scheme in ("http", "https"):
             if host not in self._domains:
                 raise _closed("addresses")

@@ -17,15 +17,16 @@ from headstart.engine.installation import require_engine
 from headstart.engine.line import OwnedLine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions
-from headstart.engine.placement import Machine, place
+from headstart.engine.placement import Machine, Placement, place
 from headstart.engine.target import drafting_arguments
 from headstart.errors import ModelConfigError
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
-from headstart.serve.settings import Settings
+from headstart.serve.settings import Settings, SettingsError
 
 MIDDLEWARE = "headstart.serve.plugin.HeadstartMiddleware"
 # vLLM reads "none" as "all": a host that cannot exist closes fetching for good.
 NO_DOMAIN = "closed.invalid"
+_NO_FLAG = ("enable_mm_processor_stats",)
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -46,7 +47,7 @@ def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
         "middleware": MIDDLEWARE,
         "allowed_media_domains": list(settings.media_domains) or [NO_DOMAIN],
         "disable_uvicorn_access_log": True,
-        **engine_defaults(),
+        **{name: value for name, value in engine_defaults().items() if name not in _NO_FLAG},
         **_model_arguments(settings.target),
     }
     if settings.media_root is not None:
@@ -97,9 +98,11 @@ def serve(settings: Settings) -> None:
     os.environ.update(environment(settings))
     with _line(settings) as line:
         found = arguments(settings, line)
-        settings = _seated(settings, found)
-        args = _parsed(flags(found))
-        args.headstart = settings
+        placement = _placement(settings, found)
+        os.environ.update(placement.target.environment)
+        args = _parsed(flags({**found, **placement.target.arguments}))
+        args.enable_mm_processor_stats = True  # has no flag: times the vision tower
+        args.headstart = replace(settings, drafter_seat=placement.drafter)
         import uvloop
         from vllm.entrypoints.launchers.api_server.entry import run_server
 
@@ -121,16 +124,17 @@ def _line(settings: Settings) -> Iterator[str | None]:
         owned.close()
 
 
-def _seated(settings: Settings, found: Mapping[str, Any]) -> Settings:
+def _placement(settings: Settings, found: Mapping[str, Any]) -> Placement:
     """With a drafter beside it, the target leaves it a place to compute."""
     if settings.drafter is None:
-        return settings
+        return Placement()
+    if not settings.max_draft_tokens:
+        raise SettingsError(
+            "a drafter drafts nothing with max_draft_tokens 0; leave one of them out"
+        )
     target, drafter = Model.checked(settings.target), Model.checked(settings.drafter)
     check_same_spelling(target.text_pieces(), drafter.text_pieces())
-    placement = place(Machine.here(), found, settings.drafter_vllm, os.environ)
-    os.environ.update(placement.target.environment)
-    vllm = {**settings.drafter_vllm, **placement.drafter.arguments}
-    return replace(settings, drafter_vllm=vllm, drafter_environment=placement.drafter.environment)
+    return place(Machine.here(), found, settings.drafter_vllm, os.environ)
 
 
 def _parsed(words: list[str]) -> Any:

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
+from headstart.engine.placement import Seat
 from headstart.errors import HeadstartError
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
@@ -137,7 +138,7 @@ class Settings:
     """Hosts from which vLLM may fetch a video; redirects are not followed."""
     vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
-    drafter_environment: Mapping[str, str] = field(default_factory=dict)
+    drafter_seat: Seat = field(default_factory=Seat)
     """Where the drafter computes; found out, not configured."""
 
     def __post_init__(self) -> None:

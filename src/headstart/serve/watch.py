@@ -114,18 +114,28 @@ class WatchedEngine:
             # Left early, it must end now: then the engine drops the request too.
             await outputs.aclose()
 
-    async def vision_s(self, watch: Watch) -> float:
-        """Time in the vision tower, as vLLM's workers measured it; 0 where they do not.
+    @property
+    def times_vision(self) -> bool:
+        """Whether vLLM measures its vision tower."""
+        return bool(self._engine.vllm_config.observability_config.enable_mm_processor_stats)
 
-        They hand over everybody's figures at once and forget them.
-        """
+    async def vision_s(self, watch: Watch) -> float:
+        """Time in the vision tower, as vLLM's workers measured it; 0 where they do not."""
+        await self.gather_times()
+        ours = [name for name in self._vision_s if f"-{watch.request_id}-" in name]
+        return sum(self._vision_s.pop(name) for name in ours)
+
+    async def gather_times(self) -> None:
+        """Fetch all times measured since; vLLM keeps them until somebody does."""
+        if not self.times_vision:
+            return
         for worker in await self._engine.collective_rpc("get_encoder_timing_stats"):
             for name, stats in worker.items():
                 self._vision_s[name] = max(
                     self._vision_s.get(name, 0.0), stats["encoder_forward_secs"]
                 )
-        ours = [name for name in self._vision_s if f"-{watch.request_id}-" in name]
-        seconds = sum(self._vision_s.pop(name) for name in ours)
         while len(self._vision_s) > MAX_KEPT_VISION_TIMES:
             del self._vision_s[next(iter(self._vision_s))]
-        return seconds
+        # The same switch makes the renderer keep times that nobody reads.
+        if (unread := getattr(self._engine.renderer, "_mm_timing_registry", None)) is not None:
+            unread.stat()
