@@ -55,18 +55,16 @@ class Watch:
         stats = self.stats
         if stats is None or not stats.first_token_ts:
             return None
-        vision_end_s = min(stats.scheduled_ts + vision_s, stats.first_token_ts)
-        return Timeline.of(
-            self.received_s,
-            self.end_s,
-            [
-                Span(Stage.LOAD, self.received_s, self.loaded_s),
-                Span(Stage.PREPROCESS, self.loaded_s, self.generate_s),
-                Span(Stage.VISION, stats.scheduled_ts, vision_end_s),
-                Span(Stage.PREFILL, vision_end_s, stats.first_token_ts),
-                Span(Stage.DECODE, stats.first_token_ts, stats.last_token_ts),
-            ],
+        edges = (
+            (Stage.LOAD, self.received_s, self.loaded_s),
+            (Stage.PREPROCESS, self.loaded_s, self.generate_s),
+            (Stage.VISION, stats.scheduled_ts, stats.scheduled_ts + vision_s),
+            (Stage.PREFILL, stats.scheduled_ts + vision_s, stats.first_token_ts),
+            (Stage.DECODE, stats.first_token_ts, stats.last_token_ts),
         )
+        # Measured here and there: an end may seem to lie before its start.
+        spans = [Span(stage, start_s, max(start_s, end_s)) for stage, start_s, end_s in edges]
+        return Timeline.of(self.received_s, self.end_s, spans)
 
 
 class WatchedEngine:
