@@ -86,12 +86,7 @@ class Reading:
 
     def read(self, body: bytes, tenant: str) -> Asked:
         """Check a body; raises a `RefusedError` with what the client can mend."""
-        try:
-            content = json.loads(body)
-        except RecursionError as error:
-            raise bad_request("the JSON is nested too deeply") from error
-        except ValueError:
-            return Asked(body)
+        content = _parsed(body)
         if not isinstance(content, dict):
             return Asked(body)
         given = content.pop(FIELD, None)
@@ -101,7 +96,9 @@ class Reading:
             content.pop(name, None)
         events = self._take_events(content)
         self._check_addresses(content)
-        if isinstance(xargs := content.get("vllm_xargs"), dict):
+        if (xargs := content.get("vllm_xargs")) is not None:
+            if not isinstance(xargs, dict):
+                raise bad_request("vllm_xargs must be an object")
             for name in (FIELD, *_TAKEN_AWAY):
                 xargs.pop(name, None)
         if tenant:
@@ -150,6 +147,26 @@ class Reading:
                     raise bad_request("embeddings are not taken from clients; send the video")
                 if (name == "url" or name.endswith("_url")) and not isinstance(value, dict):
                     self._fetching.check_address(value)
+
+
+def _parsed(body: bytes) -> Any:
+    """What the body holds; none if it is no JSON, of which vLLM tells in its own words."""
+
+    def refuse(name: str) -> None:
+        raise bad_request(f"{name} is no number in JSON")
+
+    try:
+        content = json.loads(body, parse_constant=refuse)
+        if b"\\ud" in body.lower():
+            # Half a character cannot be said back to anybody.
+            json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise bad_request("a text holds half a surrogate pair, which is no character") from error
+    except RecursionError as error:
+        raise bad_request("the JSON is nested too deeply") from error
+    except ValueError:
+        return None
+    return content
 
 
 def _messages(content: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -125,7 +125,7 @@ class Fetching:
                 stream = container.streams.video[0]
                 num_pixels = stream.codec_context.width * stream.codec_context.height
                 duration_s = (container.duration or 0) / av.time_base
-        except (av.FFmpegError, IndexError, ValueError) as error:
+        except (av.FFmpegError, AttributeError, IndexError, ValueError) as error:
             raise bad_request(
                 "the video in the data URL cannot be read; send MP4 or WebM"
             ) from error

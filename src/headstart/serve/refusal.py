@@ -28,7 +28,7 @@ class RefusedError(HeadstartError):
         return {
             "error": {
                 "message": self.message,
-                "type": self.status.phrase.replace(" ", "") + "Error",
+                "type": self.status.phrase.replace(" ", "").removesuffix("Error") + "Error",
                 "param": None,
                 "code": self.status.value,
             }
