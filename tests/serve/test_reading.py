@@ -166,6 +166,8 @@ def test_nesting_is_no_way_in(reading):
         ("", 400),
         ("/etc/passwd", 400),
         ("data:video/mp4;base64,AAAA", 400),
+        ("data:,", 400),
+        ("data:video/mp4,AAAA", 400),
     ],
 )
 def test_addresses(fetching, url, status):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+import traceback
 from collections.abc import Coroutine
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -20,7 +21,7 @@ from headstart.serve.exchange import Exchange
 from headstart.serve.fetching import Fetching, check_recording, suffix_of
 from headstart.serve.library import Library
 from headstart.serve.passage import Passage
-from headstart.serve.refusal import App
+from headstart.serve.refusal import App, RefusedError, bad_request
 from headstart.serve.settings import Settings
 from headstart.serve.telling import told, told_times
 from headstart.serve.tracing import Tracing
@@ -81,6 +82,12 @@ class Answering:
                 ) as ask:
                     await self._ask(passage, asked.told(details, ask), exchange)
                 watch.drafter_stamps = hearing.stamps
+        except Exception as error:
+            if watch.generate_s or passage.started or isinstance(error, RefusedError):
+                raise
+            # Not yet asked of the engine, so only read: vLLM fails on some fields of a wrong kind.
+            passage.details |= {"error": repr(error), "trace": traceback.format_exc()}
+            raise bad_request("vLLM cannot read this request; check its fields' types") from error
         finally:
             self._engine.end(watch)
             self._note(passage, watch, exchange)

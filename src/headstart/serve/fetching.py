@@ -97,6 +97,8 @@ class Fetching:
         if not isinstance(url, str):
             raise bad_request("a url must be text")
         if url[:5].lower() == "data:":
+            if not url[:256].partition(",")[0].lower().endswith(";base64"):
+                raise bad_request("a data URL must be base64")
             self._check_video(url)
             return
         try:
@@ -146,7 +148,7 @@ class Fetching:
                 "event_url takes a data URL, the id of an upload, or a file URL where that is open"
             )
         if not head.lower().endswith(";base64"):
-            raise bad_request("the data URL of events must be base64")
+            raise bad_request("a data URL must be base64")
         with tempfile.NamedTemporaryFile(suffix=part.suffix) as file:
             file.write(_decoded(content))
             file.flush()
