@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory) -> Path:
-    """A directory with street.mp4, street.npz and a darker dusk.mp4."""
+    """A directory with street.mp4, street.npz, a darker dusk.mp4 and a large wide.mp4."""
     from headstart.lab.street import street_video
     from headstart.media.events import SensorSize
     from headstart.media.simulation import simulate
@@ -18,6 +18,7 @@ def clips(tmp_path_factory) -> Path:
     street = street_video(num_frames=16, width=96, height=64)
     street.write(directory / "street.mp4")
     Video(street.frames // 3, street.times_us).write(directory / "dusk.mp4")
+    street_video(num_frames=16, width=1280, height=720).write(directory / "wide.mp4")
     seen = zip(street.times_us.tolist(), street.frames, strict=True)
     write_recording(directory / "street.npz", simulate(seen), SensorSize(96, 64))
     return directory

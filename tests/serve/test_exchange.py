@@ -55,7 +55,8 @@ def streamed(pieces: list[bytes], previews: dict[int, str]) -> Sent:
 
     async def run() -> None:
         exchange = Exchange(sent, "id", "model")
-        await exchange.preview("too early to be sent", "x")
+        if -1 in previews:
+            await exchange.preview(previews[-1], "eventgpt")
         await exchange.send(start(b"text/event-stream; charset=utf-8"))
         for number, piece in enumerate(pieces):
             if number in previews:
@@ -85,8 +86,9 @@ def test_the_answers_chunks_pass_to_the_byte(size):
 
 def test_a_preview_is_shown_once_and_not_against_the_answer():
     pieces = [chunk("A "), chunk("car"), chunk(" stops"), b"data: [DONE]\n\n"]
-    sent = streamed(pieces, {0: "A car", 1: "A car", 2: "A bus", 3: "A car stops here"})
-    assert [t.get("preview") for t in sent.told] == ["A car", "A car stops here", None]
+    previews = {-1: "A", 0: "A car", 1: "A car", 2: "A bus", 3: "A car stops here"}
+    sent = streamed(pieces, previews)
+    assert [t.get("preview") for t in sent.told] == ["A", "A car", "A car stops here", None]
 
 
 def test_a_whole_answer_gets_one_more_field_and_an_error_none():

@@ -29,6 +29,7 @@ class Exchange:
         self._buffer = b""
         self._content = ""
         self._previewed = ""
+        self._early = ("", "")
         self.num_previews = 0
 
     async def send(self, message: Message) -> None:
@@ -39,6 +40,7 @@ class Exchange:
                 self._streams = kinds.get(b"content-type", b"").startswith(b"text/event-stream")
                 if self._streams:
                     await self._send(message)
+                    await self._show(*self._early)
                 else:
                     self._held = message
             elif self._streams:
@@ -64,10 +66,14 @@ class Exchange:
         Not once it is over, nor what the answer has refuted already, nor the same again.
         """
         async with self._turn:
-            if not self._streams or self._over or text == self._previewed:
-                return
-            if not text.startswith(self._content) or len(text) <= len(self._content):
-                return
+            if self._streams is None:
+                self._early = text, source  # as soon as there is a stream
+            elif self._streams and not self._over:
+                await self._show(text, source)
+
+    async def _show(self, text: str, source: str) -> None:
+        is_news = text != self._previewed and len(text) > len(self._content)
+        if is_news and text.startswith(self._content):
             self._previewed = text
             self.num_previews += 1
             await self._send_chunk({"preview": text, "source": source})

@@ -11,6 +11,9 @@ from urllib.parse import parse_qs
 from headstart.serve.refusal import Message, Receive, RefusedError, Scope, Send
 from headstart.serve.settings import Limits
 
+_MOST_DISCARDED = 4
+"""Of a body too long, so many times its limit is read and thrown away before it is refused."""
+
 
 @dataclass
 class Passage:
@@ -68,19 +71,24 @@ class Passage:
             f"a request may have {limits.max_body_bytes} bytes; send fewer frames or upload events",
         )
         stated = self.header(b"content-length")
-        if stated.isdecimal() and int(stated[:20]) > limits.max_body_bytes:
+        if stated.isdecimal() and int(stated[:20]) > _MOST_DISCARDED * limits.max_body_bytes:
             raise too_long
         parts: list[bytes] = []
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientLeftError
-            parts.append(message.get("body", b""))
-            self.num_bytes += len(parts[-1])
-            if self.num_bytes > limits.max_body_bytes:
+            self.num_bytes += len(message.get("body", b""))
+            if self.num_bytes <= limits.max_body_bytes:
+                parts.append(message.get("body", b""))
+            elif self.num_bytes > _MOST_DISCARDED * limits.max_body_bytes:
                 raise too_long
             if not message.get("more_body", False):
-                return b"".join(parts)
+                break
+        # Only now: a client that is still sending would not hear it.
+        if self.num_bytes > limits.max_body_bytes:
+            raise too_long
+        return b"".join(parts)
 
     def onward(self, body: bytes) -> tuple[Scope, Receive]:
         """The request for vLLM: this body, this id."""
