@@ -17,7 +17,6 @@ FUSED = Counter("headstart_fused_answers", "Answers whose draft was checked with
 PREVIEWS = Counter("headstart_previews", "Previews sent.")
 CACHED = Counter("headstart_cached_tokens", "Prompt tokens that were computed before.")
 DRAFTER_UP = Gauge("headstart_drafter_up", "1 while the drafter's engine is up.")
-DRAFTER_STARTS = Gauge("headstart_drafter_starts", "How often the drafter was started.")
 UPLOAD_BYTES = Gauge("headstart_upload_bytes", "Bytes of uploaded recordings.")
 LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could not be written.")
 STAGES = Histogram(
