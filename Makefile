@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+TARGET ?= build/tiny/target
+DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
@@ -36,8 +38,10 @@ browser: ## a Chromium for the tests of pages, where the machine has none and le
 test: setup ## every test, real engines included
 	$(BIN)/pytest -q
 
-bench: setup ## the measured figures
+bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than untrained models
 	$(BIN)/python benchmarks/engine_overhead.py
+	[ -e $(TARGET) ] || $(BIN)/headstart lab tiny build/tiny
+	$(BIN)/headstart bench --target $(TARGET) --drafter $(DRAFTER) --out build/bench
 
 format: setup
 	$(BIN)/ruff format

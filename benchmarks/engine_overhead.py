@@ -43,6 +43,12 @@ def main() -> None:
         action="store_true",
         help="build headstart's engine first: on a small machine the order of building matters",
     )
+    parser.add_argument(
+        "--max-draft-tokens",
+        type=int,
+        default=0,
+        help="install the hooks in vLLM's scheduler, though nothing is drafted: what idling costs",
+    )
     options = parser.parse_args()
 
     from vllm import LLM, SamplingParams
@@ -55,11 +61,15 @@ def main() -> None:
         target = Path(directory) / "target"
         TinyVideoLlava.real_geometry().save(target)
         if options.headstart_first:
-            headstart = engines.enter_context(Headstart(target, max_draft_tokens=0, vllm=ARGUMENTS))
+            headstart = engines.enter_context(
+                Headstart(target, max_draft_tokens=options.max_draft_tokens, vllm=ARGUMENTS)
+            )
         plain = LLM(str(target), **ARGUMENTS)
         engines.callback(plain.llm_engine.engine_core.shutdown)
         if not options.headstart_first:
-            headstart = engines.enter_context(Headstart(target, max_draft_tokens=0, vllm=ARGUMENTS))
+            headstart = engines.enter_context(
+                Headstart(target, max_draft_tokens=options.max_draft_tokens, vllm=ARGUMENTS)
+            )
         params = SamplingParams(temperature=0.0, max_tokens=options.tokens, ignore_eos=False)
         rng = np.random.default_rng(0)
         seconds: dict[str, list[float]] = {"vllm.LLM": [], "Headstart": []}
@@ -117,6 +127,7 @@ def report(seconds: dict[str, list[float]], options: argparse.Namespace) -> None
                 "machine": f"{platform.machine()}, {os.cpu_count()} cores",
                 "model": "untrained Video-LLaVA, published geometry, 2 layers of 128",
                 "headstart_first": options.headstart_first,
+                "max_draft_tokens": options.max_draft_tokens,
                 "tokens": options.tokens,
                 "repeats": options.repeats,
                 "ratio_of_medians": round(ratio, 4),

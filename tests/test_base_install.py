@@ -92,3 +92,18 @@ def test_an_error_is_a_message_without_a_traceback(base_install):
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_planning_needs_no_engine(base_install):
+    code = "from headstart.cli import app; app(sys.argv[1:])"
+    done = run(base_install, code, "plan", "--prefill-ms", "326", "--step-ms", "13.8")
+    assert done.returncode == 0, done.stderr
+    assert '"break_even"' in done.stdout
+
+
+def test_measuring_says_what_to_install(base_install, tmp_path):
+    code = "from headstart.cli import app; app(sys.argv[1:])"
+    options = ["--workload=short", "--method=none", "--answers=2", "--settle=1"]
+    done = run(base_install, code, "bench", "--target=nowhere", f"--out={tmp_path}", *options)
+    assert done.returncode == 1
+    assert "vLLM is not installed" in done.stderr

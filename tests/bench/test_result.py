@@ -82,7 +82,7 @@ def test_answers_in_other_words_are_counted():
 
 
 def test_a_regression_is_told_from_noise():
-    slower = Costs(COSTS.prefill_s, COSTS.step_s, 4 * COSTS.verify_token_s, 0.01, 0, 0, 0.05)
+    slower = Costs(COSTS.prefill_s, COSTS.step_s, 4 * COSTS.verify_token_s, 0.01, 0.05)
     same = compare(played_result(0), played_result(1))
     assert not any(change.is_regression for change in same)
     worse = compare(played_result(0), played_result(1, costs=slower))

@@ -142,3 +142,26 @@ def test_without_thrift_drafting_is_as_it_was():
     for number in range(30):
         engine.answer(unheard_of(rng), number)
     assert engine.drafted > 30 * 40 * 10
+
+
+def test_what_is_cut_short_is_still_the_same_draft():
+    cascade = Cascade([], TEXT, thrift=Thrift())
+    cascade.begin(Ask("r", StreamKey("", "camera"), "q"))
+    cascade.post("r", Draft(tuple(range(60)), "seeing", 7.5))
+    cascade.pass_begins(16)
+    proposal = cascade.propose("r", (), 50)
+    assert 0 < len(proposal.tokens) < 50
+    assert proposal.tokens == tuple(range(len(proposal.tokens)))
+    assert (proposal.source, proposal.made_at_s) == ("seeing", 7.5)
+
+
+def test_the_passes_judged_span_a_long_answer():
+    cascade = Cascade([Rehearsal()], TEXT)
+    cascade.begin(Ask("r", StreamKey("", "camera"), "q"))
+    for said in range(100):
+        for _ in range(3):  # however often it is asked about
+            cascade.propose("r", (200,) * said, 4)
+    places = [at for at, _, _ in cascade._requests["r"].passes]
+    assert places[0] == 0
+    assert 4 <= len(places) <= 8
+    assert places[-1] >= 75

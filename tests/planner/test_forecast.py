@@ -71,12 +71,12 @@ def test_drafts_never_bring_the_first_token_sooner():
 
 
 def test_verification_is_paid_for_by_the_token_and_by_the_batch():
-    costs = Costs(0.3, 0.01, verify_token_s=0.001, verify_pass_s=0.002, free_tokens=4)
-    assert costs.pass_s(4) == pytest.approx(0.012)
-    assert costs.pass_s(8) == pytest.approx(0.016)
-    assert costs.pass_s(8, batch=4) == pytest.approx(0.010 + 0.002 + 28 * 0.001)
-    assert break_even_accepted(costs, 8) == pytest.approx(0.6)
-    assert break_even_accepted(costs, 8, batch=4) == pytest.approx(3.0)
+    costs = Costs(0.3, 0.01, verify_token_s=0.001, verify_pass_s=0.002)
+    assert costs.pass_s(0) == costs.pass_s(0, batch=4) == 0.01
+    assert costs.pass_s(8) == pytest.approx(0.020)
+    assert costs.pass_s(8, batch=4) == pytest.approx(0.010 + 0.002 + 32 * 0.001)
+    assert break_even_accepted(costs, 8) == pytest.approx(1.0)
+    assert break_even_accepted(costs, 8, batch=4) == pytest.approx(3.4)
 
 
 def test_wrong_drafts_slow_the_forecast_down():

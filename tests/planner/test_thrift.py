@@ -50,6 +50,18 @@ def test_a_pass_that_was_interrupted_changes_little():
     assert pace.cost(1).step_s < 1.1 * before
 
 
+@pytest.mark.parametrize("warming_s", [0.1, 4.7])
+def test_an_engine_that_was_warming_up_is_not_held_against_drafts(warming_s):
+    thrift = Thrift(earnings=judged())
+    lengths = []
+    for number in range(40):
+        lengths.append(length_of(thrift, GOOD))
+        first_draft = lengths[-1] and not any(lengths[:-1])
+        thrift.pass_ended(lengths[-1], warming_s if first_draft or number == 0 else 0.021)
+    assert sum(map(bool, lengths)) > 30
+    assert thrift.pace.cost(1).step_s == pytest.approx(0.021, rel=0.05)
+
+
 def test_a_machine_that_becomes_slower_is_believed():
     pace = Pace()
     timed(pace, 1, step_s=0.020, token_s=0.0004)

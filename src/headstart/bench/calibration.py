@@ -1,7 +1,8 @@
 """Costs from measured answers, and forecasts made of them held against what was measured.
 
-One line of costs serves all methods of a workload: what a pass takes, what a draft adds to it.
-Only how far drafts survive is a method's own. So a forecast can be wrong, and says by how much.
+One line of costs serves all of headstart's methods in a workload: what a pass takes, what a draft
+adds to it. Only how far drafts survive is a method's own. So a forecast can be wrong, and says by
+how much. vLLM's own drafters run another engine loop, and have a line each.
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.bench.methods import TIMED
 from headstart.bench.result import BARE, BenchResult
 from headstart.bench.sample import Sample
 from headstart.planner.costs import Costs
-from headstart.planner.forecast import break_even_accepted, drafted
+from headstart.planner.forecast import break_even_accepted, passes_after_first
 from headstart.planner.survival import Survival
 
 
@@ -90,15 +92,16 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
         bare = result.settled(workload, BARE)
         plain = plain_costs(bare)
         names = [method for name, method in result.measured() if name == workload]
-        drafting = [s for name in names for s in result.settled(workload, name) if s.drafted]
-        ours = drafting or [s for name in names for s in result.settled(workload, name)]
-        costs = drafting_costs(bare, ours)
+        families: dict[str, list[Sample]] = {}
+        for name in names:
+            families.setdefault(_family(name), []).extend(result.settled(workload, name))
         nobody = Survival()
         alone_s = _forecast_s(plain, bare, nobody, nobody)
         measured = median(sample.end_to_end_s for sample in bare)
         checks.append(ForecastCheck(workload, BARE, measured, alone_s, 1.0, None))
         for name in names:
             samples = result.settled(workload, name)
+            costs = drafting_costs(bare, families[_family(name)])
             lengths = [length for sample in samples for length in sample.drafted]
             first, later = survival_of(samples)
             forecast_s = _forecast_s(costs, samples, first, later)
@@ -115,16 +118,24 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
     return checks
 
 
+def _family(method: str) -> str:
+    alone = method == TIMED or method.startswith(BARE) or method.endswith("(vLLM)")
+    return method if alone else "headstart"
+
+
 def _forecast_s(costs: Costs, samples: Sequence[Sample], first: Survival, later: Survival) -> float:
-    """The median over the answers' own lengths."""
-    num_later = sum(sample.num_passes - 1 for sample in samples)
-    drafted_later = sum(sum(s.drafted) - s.first_drafted for s in samples)
-    mean_draft = drafted_later / num_later if num_later else 0.0
-    by_length = {
-        length: drafted(costs, length, later, first=first, mean_draft_tokens=mean_draft)
+    """The median over the answers' own lengths; each pass is priced as an average one."""
+    num_later = sum(sample.num_passes - 1 for sample in samples) or 1
+    tokens = sum(sum(s.drafted) - s.first_drafted for s in samples) / num_later
+    share = sum(len(s.drafted) - bool(s.first_drafted) for s in samples) / num_later
+    pass_s = costs.step_s + costs.verify_pass_s * share + costs.verify_token_s * tokens
+    fused = sum(sample.first_drafted for sample in samples) / len(samples)
+    first_s = costs.prefill_s + costs.overhead_s + costs.verify_token_s * fused
+    seconds = {
+        length: first_s + pass_s * passes_after_first(length, later, first)
         for length in {sample.num_tokens for sample in samples}
     }
-    return median(by_length[sample.num_tokens].end_to_end_s for sample in samples)
+    return median(seconds[sample.num_tokens] for sample in samples)
 
 
 def _survival(accepted: Sequence[int]) -> Survival:

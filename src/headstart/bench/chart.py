@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
+from statistics import median
 
 WIDTH = 380
 LEFT, RIGHT = 44, 12
@@ -58,15 +59,18 @@ def lines(
     even: float | None = None,
     colours: Mapping[str, str] | None = None,
     height: int = 230,
+    nothing: str = "nothing was measured",
 ) -> str:
     """Curves over one axis; ``even`` draws the level at which nothing is won or lost."""
     points = [point for curve in series.values() for point in curve]
     if not points:
-        return empty("nothing was measured")
+        return empty(nothing)
     tops = [y for _, y in points] + ([even] if even is not None else [])
     xs = [x for x, _ in points]
     top, bottom = 24 + 15 * _num_key_rows(series), height - 34
-    across = Scale(min(xs), max(xs) or 1.0, LEFT, WIDTH - RIGHT)
+    # A single place stands in the middle.
+    low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (xs[0] - 1, xs[0] + 1)
+    across = Scale(low, high, LEFT, WIDTH - RIGHT)
     up = Scale(min(0.0, *tops), max(tops) * 1.05 or 1.0, bottom, top)
     parts = [*_grid(across, up, top, bottom), _text(5, 11, y_label, "soft")]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, height - 4, x_label, "soft", "middle"))
@@ -107,8 +111,7 @@ def strips(
             spread = ((place * 7919) % 11 - 5) * 1.2  # apart, and the same at every drawing
             parts.append(_dot(across(value), y + spread, colour, 2.2, 0.45))
         if samples:
-            middle = sorted(samples)[len(samples) // 2]
-            x = across(middle)
+            x = across(median(samples))
             parts.append(
                 f'<line x1="{x:.1f}" y1="{y - 10:.1f}" x2="{x:.1f}" y2="{y + 10:.1f}"'
                 f' stroke="var(--{colour})" stroke-width="3"/>'

@@ -13,7 +13,7 @@ from headstart.bench.panels import (
     speedup_by_length,
     stages,
 )
-from headstart.bench.result import BARE, BenchResult
+from headstart.bench.result import BenchResult
 
 _STYLE = (
     STYLE
@@ -131,7 +131,8 @@ def _notes(result: BenchResult) -> str:
         *result.notes,
         *same,
         *different,
-        f"{BARE} does not time its vision tower: there it is part of the prefill.",
+        "Only the method called timed times its vision tower apart; in the others it is part of the"
+        " prefill.",
     ]
     listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f"<h2>What to know</h2><ul>{listed}</ul>"
@@ -140,10 +141,16 @@ def _notes(result: BenchResult) -> str:
 def _about(result: BenchResult) -> str:
     about = {**result.environment, **{f"method {k}": v for k, v in result.methods.items()}}
     rows = "".join(
-        f"<dt>{escape(str(name))}</dt><dd>{escape(str(value))}</dd>"
+        f"<dt>{escape(str(name))}</dt><dd>{escape(_words(value))}</dd>"
         for name, value in about.items()
     )
     return f"<h2>How it was run</h2><dl>{rows}</dl>"
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part}" for name, part in value.items())
+    return str(value)
 
 
 def _figure(title: str, chart: str, words: str = "") -> str:

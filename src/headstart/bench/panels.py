@@ -38,8 +38,7 @@ def acceptance(result: BenchResult, workload: str) -> str:
     curves = {}
     for method in methods_of(result, workload)[1:]:
         samples = [s for s in result.settled(workload, method) if any(s.accepted)]
-        _, later = survival_of(samples)
-        first, _ = survival_of(samples)
+        first, later = survival_of(samples)
         longer = later if later.shares else first
         if longer.shares:
             shares = enumerate(longer.shares[:MAX_POSITIONS], start=1)
@@ -49,6 +48,7 @@ def acceptance(result: BenchResult, workload: str) -> str:
         "position in the draft",
         "% of passes that accept at least this far",
         colours=colours_of(result),
+        nothing="no drafted token was accepted",
     )
 
 

@@ -7,9 +7,8 @@ every method instead.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from headstart.bench.methods import Method
@@ -17,7 +16,7 @@ from headstart.bench.result import Block
 from headstart.bench.sample import Sample
 from headstart.bench.workloads import Item, Workload
 from headstart.engine.headstart import Headstart
-from headstart.errors import BenchError
+from headstart.errors import BenchError, HeadstartError
 
 Start = Callable[[Method], Headstart]
 
@@ -45,6 +44,8 @@ class Run:
     on_progress: Callable[[str], None] = lambda _: None
     samples: list[Sample] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    unmeasured: dict[str, str] = field(default_factory=dict)
+    """Methods whose engine did not start, and why; the others are measured all the same."""
 
     def run(self) -> None:
         """All rounds; the methods take turns in being first."""
@@ -64,21 +65,40 @@ class Run:
             ordered = [*others[turn:], *others[:turn]]
             if self.course.apart:
                 for method in ordered:
-                    for single in (bare, method):
-                        with self._up(single, number) as engine:
-                            self._play({single.name: engine}, method.name, number, streams)
+                    for single in (method, bare):
+                        self._round(single, method, number, streams, {})
             else:
                 with self._up(bare, number) as plain:
                     for method in ordered:
-                        with self._up(method, number) as engine:
-                            both = {bare.name: plain, method.name: engine}
-                            self._play(both, method.name, number, streams)
+                        self._round(method, method, number, streams, {bare.name: plain})
+        if not self.samples:
+            reasons = "; ".join(f"{name}: {why}" for name, why in self.unmeasured.items())
+            raise BenchError(f"no method could be started. {reasons}")
 
-    @contextmanager
-    def _up(self, method: Method, number: int) -> Iterator[Headstart]:
+    def _round(
+        self,
+        method: Method,
+        beside: Method,
+        number: int,
+        streams: dict[str, list[Sequence[Item]]],
+        running: dict[str, Headstart],
+    ) -> None:
+        """One method, or bare vLLM for it, from its start to its end."""
+        if beside.name in self.unmeasured:
+            return
+        try:
+            engine = self._up(method, number)
+        except HeadstartError as error:
+            if method is not beside:
+                raise
+            self.unmeasured[method.name] = str(error).splitlines()[0]
+            return
+        with engine:
+            self._play({**running, method.name: engine}, beside.name, number, streams)
+
+    def _up(self, method: Method, number: int) -> Headstart:
         self.on_progress(f"round {number + 1} of {self.course.rounds}: starting {method.name}")
-        with self.start(method) as engine:
-            yield engine
+        return self.start(method)
 
     def _play(
         self,
@@ -172,9 +192,12 @@ class Run:
         # A tenant of its own each time: an engine that is asked the same again knows nothing of it.
         tenant = f"{work.name}/{beside}/{number}/{stream}"
         session = engine.session(f"stream-{stream}", tenant)
+        asked_s = time.monotonic()
         answer = session.ask(item.clip, item.question, max_tokens=work.max_tokens)
         return Sample.of(
             answer,
+            asked_s,
+            time.monotonic(),
             workload=work.name,
             method=name,
             beside=beside,

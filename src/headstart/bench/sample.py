@@ -57,18 +57,18 @@ class Sample:
         )
 
     @classmethod
-    def of(cls, answer: Answer, **place: Any) -> Self:
-        """From an answer, and where it belongs."""
+    def of(cls, answer: Answer, asked_s: float, answered_s: float, **place: Any) -> Self:
+        """From an answer, when it was asked for and given, and where it belongs."""
         timeline = answer.timeline
         decode = [span for span in timeline.spans if span.stage is Stage.DECODE]
-        first_s = decode[0].start_s - timeline.start_s if decode else timeline.total_s
+        first_s = (decode[0].start_s if decode else answered_s) - asked_s
         sides = {"target": timeline, "drafter": answer.drafter_timeline}
         spans = tuple(
             (
                 who,
                 str(span.stage),
-                round(span.start_s - timeline.start_s, 6),
-                round(span.end_s - timeline.start_s, 6),
+                round(span.start_s - asked_s, 6),
+                round(span.end_s - asked_s, 6),
             )
             for who, side in sides.items()
             if side is not None
@@ -77,7 +77,7 @@ class Sample:
         opening = [len(fate.tokens) for fate in answer.fates if fate.start == 0]
         return cls(
             **place,
-            end_to_end_s=round(timeline.total_s, 6),
+            end_to_end_s=round(answered_s - asked_s, 6),
             first_token_s=round(first_s, 6),
             num_tokens=len(answer.token_ids),
             num_prompt_tokens=answer.num_prompt_tokens,

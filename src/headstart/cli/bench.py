@@ -110,6 +110,7 @@ def bench(
     with progress.status("") as status:
         run = Run(rig.start, methods, workloads, Course(rounds, settle, apart), status.update)
         run.run()
+    notes += [f"{name} was not measured: {why}" for name, why in run.unmeasured.items()]
     result = BenchResult(
         environment={**about, "target": target, "drafter": drafter or "none", "rounds": rounds},
         samples=tuple(run.samples),

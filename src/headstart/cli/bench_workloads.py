@@ -24,14 +24,13 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
     """Clips that no training has seen, in the order they were driven; other drives each round."""
 
     @cache
-    def drive(number: int) -> tuple[Clip, ...]:
+    def seen(number: int, index: int) -> Clip:
         (seed,) = Split.HELD_OUT.seeds(1, skip=number)
-        world = Drive(seed)
-        # Streams start at different places of it, so that not all say the same at once.
-        return tuple(world.clip(index).clip for index in range(answers + max(STREAMS)))
+        return Drive(seed).clip(index).clip
 
     def camera(questions: Sequence[Question], number: int, stream: int) -> list[Item]:
-        clips = drive(number)[stream : stream + answers]
+        # Streams start at different places of a drive, so that not all say the same at once.
+        clips = [seen(number, index) for index in range(stream, stream + answers)]
         return rotating(clips, [question.usual for question in questions])
 
     def asking(

@@ -8,7 +8,7 @@ or would have said: so one that is not heard today can be heard tomorrow.
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from headstart.drafters.port import Ask, Drafter, StreamKey
@@ -35,12 +35,15 @@ class _Request:
     """For some proposals: after how many tokens, of how many at most, when."""
     stride: int = 1
     num_passes: int = 0
+    last_at: int = -1
 
     def note(self, at: int, max_tokens: int, now_s: float) -> None:
         """Keep every first, second, fourth... pass, so that those kept span the answer."""
-        if self.passes and self.passes[-1][0] == at:
-            self.passes[-1] = (at, max_tokens, now_s)  # nothing was said since it was asked last
+        if at == self.last_at:  # nothing was said since it was asked last
+            if self.passes[-1][0] == at:
+                self.passes[-1] = (at, max_tokens, now_s)
             return
+        self.last_at = at
         if self.num_passes % self.stride == 0:
             if len(self.passes) == MAX_JUDGED_PASSES:
                 del self.passes[1::2]
@@ -117,7 +120,7 @@ class Cascade:
             # Who is not listened to is not asked either: on a busy engine that costs, too.
             proposal = self._ask(state, source, confirmed, max_tokens) if length else NOTHING
             if proposal.tokens:
-                return Proposal(proposal.tokens[:length], source)
+                return replace(proposal, tokens=proposal.tokens[:length])
         return NOTHING
 
     def pass_begins(self, batch: int) -> None:

@@ -5,6 +5,7 @@ drafter is dead, stopped or not up yet, the ask is answered without it.
 """
 
 import contextlib
+import logging
 import queue
 import threading
 import time
@@ -24,6 +25,8 @@ from headstart.engine.placement import Seat
 from headstart.errors import MediaError
 from headstart.media.clip import Clip
 from headstart.models.view import View
+
+_log = logging.getLogger(__name__)
 
 MAX_WAITING = 64
 START_TIMEOUT_S = 600.0
@@ -53,6 +56,7 @@ class Companion:
         self._line = line
         self._listener = listener
         self._waiting: queue.Queue[_Asked | wire.Leave | None] = queue.Queue(MAX_WAITING)
+        self._alive: set[str] = set()
         arguments = {**drafter.vllm, **seat.arguments}
         model, most = str(drafter.model), drafter.max_tokens
         spec = DrafterSpec(model, arguments, most, line, seat.cores)
@@ -74,11 +78,13 @@ class Companion:
         Nothing here waits, nor fails where the drafter does; ``on_draft`` is called from a thread.
         """
         ask = uuid.uuid4().hex
+        self._alive.add(ask)
         self._put(_Asked(ask, clip, question, max_tokens))
         with self._listener.hearing(ask, on_draft):
             try:
                 yield ask
             finally:
+                self._alive.discard(ask)
                 self._put(wire.Leave(ask))
 
     def _put(self, item: "_Asked | wire.Leave") -> None:
@@ -90,8 +96,11 @@ class Companion:
         while (item := self._waiting.get()) is not None:
             if isinstance(item, wire.Leave):
                 send(socket, item)
-            elif self.process.is_ready:
-                self._send_ask(socket, item)
+            elif self.process.is_ready and item.ask in self._alive:
+                try:
+                    self._send_ask(socket, item)
+                except Exception:  # one clip that cannot be drawn, not all that follow
+                    _log.exception("an ask is not drafted")
         socket.close()
 
     def _send_ask(self, socket: "zmq.Socket[bytes]", asked: _Asked) -> None:

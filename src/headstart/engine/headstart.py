@@ -23,7 +23,7 @@ from headstart.engine.answer import Answer
 from headstart.engine.installation import require_engine
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, Sources
-from headstart.engine.pair import Pair, Question
+from headstart.engine.question import Question
 from headstart.engine.scenes import Scenes
 from headstart.errors import DraftingError
 from headstart.media.clip import Clip, ClipFiles
@@ -66,6 +66,8 @@ class Headstart:
                 f"max_draft_tokens is {max_draft_tokens}: give how many tokens of a draft to"
                 " verify at once, or 0 and no drafter"
             )
+        from headstart.engine.pair import Pair  # needs what the engine brings
+
         model = Model.checked(target)
         self._pair = Pair(model, drafter, sources, max_draft_tokens, vllm or {})
         self._scenes = Scenes()

@@ -7,12 +7,10 @@ scheduler directly; here it is only heard, to be shown and to be drawn.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from headstart.drafters.port import StreamKey
 from headstart.drafting.preview import PreviewText, Shown
-from headstart.drafting.timeline import Span
 from headstart.engine import wire
 from headstart.engine.answer import Answer
 from headstart.engine.asking import AskDetails
@@ -21,22 +19,10 @@ from headstart.engine.listener import OnDraft
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, Sources
 from headstart.engine.placement import Seat
+from headstart.engine.question import Question
 from headstart.engine.sidecar import Sidecar
 from headstart.engine.target import Piece, Target
 from headstart.engine.worth import DrafterWorth
-from headstart.media.clip import Clip
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question about one clip, as the pair is asked it."""
-
-    clip: Clip
-    words: str
-    max_tokens: int
-    stream: StreamKey | None = None
-    change: float = 0.0
-    loading: Span | None = None
 
 
 class Pair:

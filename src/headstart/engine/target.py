@@ -51,6 +51,7 @@ class Target:
         self.view = model.view
         try:
             arguments = {**engine_defaults(), **arguments}
+            self._times_vision = bool(arguments["enable_mm_processor_stats"])
             self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model.name, **arguments))
         except (RuntimeError, ValueError, TypeError) as error:
             raise EngineStartError(
@@ -135,8 +136,11 @@ class Target:
         """Time in the vision tower, as vLLM's workers measured it.
 
         The workers hand over all requests' figures at once and forget them, so those of
-        other running requests are kept until they are asked for.
+        other running requests are kept until they are asked for. The question waits for the
+        engine's step to end, so it is not asked where nothing was measured.
         """
+        if not self._times_vision:
+            return 0.0
         for worker in await self._engine.collective_rpc("get_encoder_timing_stats"):
             for name, stats in worker.items():
                 # Several workers encode the same frames together: the slowest counts.

@@ -23,8 +23,7 @@ class DrafterCosts:
 class Costs:
     """A target on its engine.
 
-    A pass over a batch takes a plain step, and more for each drafted token in it; the first few
-    are free while the pass waits for memory, not for arithmetic.
+    A pass over a batch takes a plain step, and a little more for each drafted token in it.
     """
 
     prefill_s: float
@@ -35,10 +34,6 @@ class Costs:
     """What a drafted token adds to a pass."""
     verify_pass_s: float = 0.0
     """What a pass costs more because anything was drafted at all."""
-    free_tokens: int = 0
-    """Drafted tokens of a pass that add nothing."""
-    request_s: float = 0.0
-    """What a further request in the batch adds to a step."""
     overhead_s: float = 0.0
     """What an answer costs more with headstart's engine than with plain vLLM."""
 
@@ -47,13 +42,11 @@ class Costs:
             raise PlanningError(
                 "a prefill and a decoding step take time: give both above 0 ms, as measured"
             )
-        if min(self.verify_token_s, self.verify_pass_s, self.free_tokens, self.request_s) < 0:
+        if min(self.verify_token_s, self.verify_pass_s) < 0:
             raise PlanningError("a cost below zero: leave it at 0 where it cannot be told from it")
 
     def pass_s(self, draft_tokens: float, batch: int = 1) -> float:
         """One pass of a batch in which each request brings a draft of this length."""
-        plain = self.step_s + self.request_s * (batch - 1)
         if draft_tokens <= 0:
-            return plain
-        paid = max(0.0, draft_tokens * batch - self.free_tokens)
-        return plain + self.verify_pass_s + self.verify_token_s * paid
+            return self.step_s
+        return self.step_s + self.verify_pass_s + self.verify_token_s * draft_tokens * batch

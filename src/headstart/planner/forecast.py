@@ -35,26 +35,28 @@ def drafted(
     *,
     first: Survival | None = None,
     batch: int = 1,
-    mean_draft_tokens: float | None = None,
 ) -> Forecast:
     """With drafts at every pass; ``first`` is the survival of the one verified with the prompt.
 
     Without ``first`` nothing is ready by then. The first token never comes sooner than the
-    prompt is computed: only what follows it does. ``mean_draft_tokens`` prices drafts that are
-    shorter on average than the longest one.
+    prompt is computed: only what follows it does.
     """
     _require_tokens(num_tokens)
-    length = len(survival.shares) if mean_draft_tokens is None else mean_draft_tokens
+    length = len(survival.shares)
+    later = passes_after_first(num_tokens, survival, first)
     first_token_s = costs.prefill_s + costs.overhead_s
-    later = 0.0
-    opening = first or Survival()
-    for accepted, chance in enumerate(opening.chances()):
-        later += chance * survival.passes_for(num_tokens - 1 - accepted)
-    if opening.shares:
-        fused = min(length, len(opening.shares)) if length else len(opening.shares)
-        first_token_s += costs.pass_s(fused, batch) - costs.pass_s(0, batch)
+    if first is not None:
+        first_token_s += costs.pass_s(len(first.shares), batch) - costs.pass_s(0, batch)
     end_s = first_token_s + later * costs.pass_s(length, batch)
     return Forecast(first_token_s, end_s, 1.0 + later)
+
+
+def passes_after_first(num_tokens: int, survival: Survival, first: Survival | None = None) -> float:
+    """How many follow the one that ends the prompt, and verifies what is drafted by then."""
+    return sum(
+        chance * survival.passes_for(num_tokens - 1 - accepted)
+        for accepted, chance in enumerate((first or Survival()).chances())
+    )
 
 
 def one_fused_block(costs: Costs, num_tokens: int, num_accepted: float) -> Forecast:

@@ -11,8 +11,9 @@ FADE = 0.97  # of what is known, with each further pass: the last 30 or so count
 PRIOR_TOKEN_SHARE = 0.02  # of a plain step, for a drafted token nobody has timed yet
 PRIOR_WEIGHT = 512.0  # squared tokens: the line is believed once drafts have varied by more
 IDLE_FADE = 0.999  # of what drafts cost, with each pass without any: prices grow old
-ENOUGH = 3.0  # passes: fewer are no figure
-OUTLIER = 4.0  # times the usual: a pass that was interrupted, and says nothing of its work
+ENOUGH = 4  # passes without a draft: fewer are no figure
+ENOUGH_DRAFTED = 24  # passes with one: a price is believed later, since it can end drafting
+OUTLIER = 4.0  # times the usual: a pass that was interrupted, or an engine that was warming up
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,17 @@ class PassCost:
 class _Line:
     """A faded straight line through (drafted tokens, seconds)."""
 
+    enough: int
+    num_passes: int = 0
     weight: float = 0.0
     mean_tokens: float = 0.0
     mean_s: float = 0.0
     var: float = 0.0  # weighted sums of squares and products around the means
     cov: float = 0.0
+
+    @property
+    def is_known(self) -> bool:
+        return self.num_passes >= self.enough
 
     def fade(self, share: float) -> None:
         self.weight *= share
@@ -43,6 +50,11 @@ class _Line:
         self.cov *= share
 
     def add(self, tokens: float, seconds: float) -> None:
+        if self.num_passes:
+            seconds = min(seconds, OUTLIER * self.mean_s)
+            if not self.is_known and seconds * OUTLIER < self.mean_s:
+                self.fade(0.0)  # the first ones were of an engine still warming up
+        self.num_passes += 1
         self.fade(FADE)
         self.weight += 1.0
         off_tokens, off_s = tokens - self.mean_tokens, seconds - self.mean_s
@@ -54,24 +66,23 @@ class _Line:
 
 @dataclass(slots=True)
 class _Batch:
-    plain: _Line = field(default_factory=_Line)
-    drafted: _Line = field(default_factory=_Line)
+    plain: _Line = field(default_factory=lambda: _Line(ENOUGH))
+    drafted: _Line = field(default_factory=lambda: _Line(ENOUGH_DRAFTED))
 
     def cost(self) -> PassCost | None:
         plain, drafted = self.plain, self.drafted
-        if not plain.weight and not drafted.weight:
+        if not plain.num_passes and not drafted.num_passes:
             return None
-        if not drafted.weight:
-            return PassCost(plain.mean_s, 0.0, PRIOR_TOKEN_SHARE * plain.mean_s)
-        if not plain.weight:
-            return PassCost(drafted.mean_s, 0.0, PRIOR_TOKEN_SHARE * drafted.mean_s)
+        step_s = plain.mean_s if plain.num_passes else drafted.mean_s
+        if not plain.num_passes or not drafted.is_known:
+            return PassCost(step_s, 0.0, PRIOR_TOKEN_SHARE * step_s)
         # Until drafts of several lengths were timed, all they cost more is put down to their
         # tokens.
-        chord = (drafted.mean_s - plain.mean_s) / drafted.mean_tokens
+        chord = (drafted.mean_s - step_s) / drafted.mean_tokens
         slope = (drafted.cov + PRIOR_WEIGHT * chord) / (drafted.var + PRIOR_WEIGHT)
         slope = max(0.0, slope)
         start_s = drafted.mean_s - slope * drafted.mean_tokens
-        return PassCost(plain.mean_s, max(0.0, start_s - plain.mean_s), slope)
+        return PassCost(step_s, max(0.0, start_s - step_s), slope)
 
 
 class Pace:
@@ -83,11 +94,11 @@ class Pace:
     def observe(self, batch: int, drafted_tokens: int, seconds: float) -> None:
         """A pass that decoded a batch, no prompt among it, with so many drafted tokens in all."""
         known = self._batches.setdefault(_size(batch), _Batch())
-        line = known.drafted if drafted_tokens else known.plain
-        if not drafted_tokens:
+        if drafted_tokens:
+            known.drafted.add(drafted_tokens, seconds)
+        else:
+            known.plain.add(0, seconds)
             known.drafted.fade(IDLE_FADE)
-        usual_s = line.mean_s if line.weight > ENOUGH else None
-        line.add(drafted_tokens, min(seconds, OUTLIER * usual_s) if usual_s else seconds)
 
     def cost(self, batch: int) -> PassCost | None:
         """Of a batch of this size; nothing where none like it was timed."""
@@ -97,7 +108,7 @@ class Pace:
     def knows_plain(self, batch: int) -> bool:
         """Whether enough passes without a draft were timed to compare with."""
         known = self._batches.get(_size(batch))
-        return known is not None and known.plain.weight > ENOUGH
+        return known is not None and known.plain.is_known
 
 
 def _size(batch: int) -> int:

@@ -35,6 +35,7 @@ class Thrift:
         self.pace = pace or Pace()
         self.earnings = earnings or Earnings()
         self._batch = 1
+        self._cost = _UNTIMED
         self._plain = False
         self._since_plain: dict[int, int] = {}
         self._saved_s: dict[int, float] = {}
@@ -43,6 +44,7 @@ class Thrift:
     def pass_begins(self, batch: int) -> None:
         """The next questions are about a pass of so many requests."""
         self._batch = max(1, batch)
+        self._cost = self.pace.cost(self._batch) or _UNTIMED
         known = self.pace.knows_plain(self._batch)
         since_plain = self._since_plain.get(self._batch, 0)
         self._plain = since_plain >= (PLAIN_EVERY if known else PLAIN_EARLY)
@@ -61,8 +63,7 @@ class Thrift:
         if sum(shares) < MIN_EARNED:
             # Whether it gets better is seen without paying: answers judge what was not heard.
             return 0
-        batch = self._batch
-        cost = self.pace.cost(batch) or _UNTIMED
+        batch, cost = self._batch, self._cost
         worth_s = cost.step_s / batch
         length, net_s = 0, -cost.drafting_s / batch
         for share in shares:
@@ -71,14 +72,14 @@ class Thrift:
                 break
             length += 1
             net_s += gain_s
-        return length if net_s > 0 else self._probe(cost, max_tokens)
+        return length if net_s > 0 else self._probe(max_tokens)
 
-    def _probe(self, cost: PassCost, max_tokens: int) -> int:
+    def _probe(self, max_tokens: int) -> int:
         """The price may have been a busy moment's, and is not seen again unless it is paid.
 
         Every pass held back puts a little of its time aside; a look is paid from that.
         """
-        length = min(PROBE_TOKENS, max_tokens)
+        cost, length = self._cost, min(PROBE_TOKENS, max_tokens)
         saved_s = self._saved_s.get(self._batch, 0.0) + PROBE_SHARE * cost.step_s / self._batch
         price_s = cost.drafting_s + cost.token_s * length
         affordable = saved_s >= price_s
