@@ -14,13 +14,16 @@ import argparse
 import asyncio
 import itertools
 import json
+import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart import Clip, EventDrafter, Headstart, Sources
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports vLLM
+
+from headstart import Answer, Clip, EventDrafter, Headstart, Sources
 from headstart.engine.model import Model
 from headstart.lab.language.questions import Question
 from headstart.lab.split import Split
@@ -79,9 +82,10 @@ def main() -> None:
     }
     clips = Clips()
     bare = Bare(options, clips)
+    accepted: list[int] = []
     summary: dict[str, Any] = {"dtype": options.dtype, "questions": 0, "differences": []}
     for setting, batches in grid.items():
-        found = _compare(setting, batches, options, clips, bare)
+        found = _compare(setting, batches, options, clips, bare, accepted)
         num_asked = sum(len(asked) for rounds in batches.values() for asked in rounds)
         summary["questions"] += num_asked
         summary["differences"] += [
@@ -98,12 +102,10 @@ def main() -> None:
         together = bare.differences_of_batches(everything)
         summary["bare_differences"] = [asdict(difference) for difference in together]
         print(f"bare vLLM, 16 at a time against 1: {len(together)} differ")
+    bare.close()
     summary["num_differences"] = len(summary["differences"])
-    summary["accepted_tokens"] = sum(_ACCEPTED)
+    summary["accepted_tokens"] = sum(accepted)
     print(json.dumps(summary))
-
-
-_ACCEPTED: list[int] = []
 
 
 class Clips:
@@ -166,6 +168,10 @@ class Bare:
         best = sorted((entry.logprob for entry in steps[place].values()), reverse=True)
         return Difference(asked, place, best[0] - best[1])
 
+    def close(self) -> None:
+        """End it."""
+        self._llm.llm_engine.engine_core.shutdown()
+
     def _said(self, asked: Sequence[Asked]) -> Iterator[tuple[Asked, list[int]]]:
         from vllm import SamplingParams
 
@@ -188,6 +194,7 @@ def _compare(
     options: argparse.Namespace,
     clips: Clips,
     bare: Bare,
+    accepted: list[int],
 ) -> list[tuple[int, Difference]]:
     sources, beside = DRAFTERS[setting.drafts]
     drafter = EventDrafter(options.drafter, _engine(options)) if beside else None
@@ -202,7 +209,10 @@ def _compare(
     with Headstart(options.target, drafter=drafter, sources=sources, vllm=arguments) as headstart:
         for batch, rounds in batches.items():
             for asked in rounds:
-                for one, tokens in asyncio.run(_ask(headstart, batch, asked, options, clips)):
+                answers = asyncio.run(_ask(headstart, batch, asked, options, clips))
+                for one, answer in zip(asked, answers, strict=True):
+                    accepted.append(answer.num_accepted_tokens)
+                    tokens = list(answer.token_ids)
                     if tokens != bare.answer(one):
                         found.append((batch, bare.difference(one, tokens)))
     return found
@@ -214,8 +224,8 @@ async def _ask(
     asked: Sequence[Asked],
     options: argparse.Namespace,
     clips: Clips,
-) -> list[tuple[Asked, list[int]]]:
-    answers = await asyncio.gather(
+) -> list[Answer]:
+    return await asyncio.gather(
         *(
             headstart.session(f"{batch}/{one.seed}").ask_async(
                 clips.of(one), one.words, max_tokens=options.max_tokens
@@ -223,8 +233,6 @@ async def _ask(
             for one in asked
         )
     )
-    _ACCEPTED.extend(answer.num_accepted_tokens for answer in answers)
-    return [(one, list(a.token_ids)) for one, a in zip(asked, answers, strict=True)]
 
 
 def _rounds(batch: int, per_cell: int, words: str) -> list[list[Asked]]:

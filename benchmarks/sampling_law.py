@@ -118,8 +118,8 @@ def sampled(directory: Path, options: argparse.Namespace) -> tuple[Counter[tuple
     chance = Random(options.seed)
     counts: Counter[tuple[int, ...]] = Counter()
     num_accepted = 0
-    for start in range(0, options.samples, 64 * options.batch):
-        size = min(64 * options.batch, options.samples - start)
+    for start in range(0, options.samples, 16 * options.batch):
+        size = min(16 * options.batch, options.samples - start)
         params = [
             SamplingParams(
                 temperature=TEMPERATURE,
