@@ -11,8 +11,10 @@ from typing import Any
 
 from headstart.drafters.port import StreamKey
 from headstart.engine.asking import AskDetails
+from headstart.engine.drafter_timeline import drafter_timeline
 from headstart.engine.scenes import Scenes
-from headstart.engine.wire import Drafted, Stamps
+from headstart.engine.wire import Drafted
+from headstart.engine.worth import DrafterWorth
 from headstart.media.events import Events
 from headstart.serve import figures
 from headstart.serve.chat import Asked, Reading
@@ -54,6 +56,7 @@ class Answering:
         self._reading = Reading(self._fetching, settings.limits)
         self._tracing = Tracing()
         self._scenes = Scenes()
+        self._worth = DrafterWorth()
         self._background: set[asyncio.Task[None]] = set()
         self.later(self.keep_house())
 
@@ -75,13 +78,7 @@ class Answering:
             if asked.details is None:
                 await self._ask(passage, asked.body, exchange)
             else:
-                details = self._with_change(asked.details, events)
-                hearing = _Hearing(self, watch, exchange if _wants_previews(asked) else None)
-                with self._drafter.drafting(
-                    events, details.question, asked.max_tokens, hearing.on_draft
-                ) as ask:
-                    await self._ask(passage, asked.told(details, ask), exchange)
-                watch.drafter_stamps = hearing.stamps
+                await self._ask_with_drafts(passage, asked, asked.details, events, watch, exchange)
         except Exception as error:
             if watch.generate_s or passage.started or isinstance(error, RefusedError):
                 raise
@@ -99,12 +96,31 @@ class Answering:
         if self._tracing.on:
             self.later(self._trace(watch))
 
-    def _with_change(self, details: AskDetails, events: Events | None) -> AskDetails:
-        """With how much the scene changed: memory is trusted less the more it did."""
-        if details.stream is None:
-            return details
-        change = self._scenes.change(StreamKey(details.tenant, details.stream), events)
-        return replace(details, change=change)
+    async def _ask_with_drafts(
+        self,
+        passage: Passage,
+        asked: Asked,
+        details: AskDetails,
+        events: Events | None,
+        watch: Watch,
+        exchange: Exchange | None,
+    ) -> None:
+        stream = None if details.stream is None else StreamKey(details.tenant, details.stream)
+        if stream is not None:
+            # Memory is trusted less the more the scene has changed.
+            details = replace(details, change=self._scenes.change(stream, events))
+        # Whoever wants to see drafts wants them whether they pay or not.
+        previews = asked.wishes is not None and asked.wishes.preview
+        judged = stream is not None and events is not None and not previews and self._drafter.is_up
+        wanted = not judged or self._worth.is_wanted(stream)
+        hearing = _Hearing(self, watch, exchange if previews else None)
+        with self._drafter.drafting(
+            events if wanted else None, details.question, asked.max_tokens, hearing.on_draft
+        ) as ask:
+            await self._ask(passage, asked.told(details, ask), exchange)
+        watch.drafter = drafter_timeline(hearing.newest.values(), None)
+        if judged and wanted and (answer := watch.answer()) is not None:
+            self._worth.judge(stream, hearing.newest.values(), answer)
 
     async def _ask(self, passage: Passage, body: bytes, exchange: Exchange | None) -> None:
         scope, receive = passage.onward(body)
@@ -132,7 +148,7 @@ class Answering:
         timeline = watch.timeline(await self._vision_s(watch))
         if timeline is None:
             return None
-        return told_times(watch, timeline, watch.drafter_stamps)
+        return told_times(watch, timeline)
 
     async def _vision_s(self, watch: Watch) -> float:
         """A busy engine is not waited for long: then the tower's time is in the prefill's."""
@@ -206,11 +222,11 @@ class _Hearing:
         self._watch = watch
         self._exchange = exchange
         self._loop = asyncio.get_running_loop()
-        self.stamps: Stamps | None = None
+        self.newest: dict[str, Drafted] = {}
 
     def on_draft(self, drafted: Drafted) -> None:
         """Called by the listener's thread."""
-        self.stamps = drafted.stamps or self.stamps
+        self.newest[drafted.source] = drafted
         if self._exchange is not None:
             with contextlib.suppress(RuntimeError):  # the loop is gone: so is the client
                 self._loop.call_soon_threadsafe(self._show, drafted)
@@ -219,7 +235,3 @@ class _Hearing:
         if self._exchange is not None and drafted.start <= len(self._watch.token_ids):
             text = self._answering.spell(self._watch, drafted)
             self._answering.later(self._exchange.preview(text, drafted.source))
-
-
-def _wants_previews(asked: Asked) -> bool:
-    return asked.wishes is not None and asked.wishes.preview

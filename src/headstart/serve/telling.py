@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from headstart.drafting.timeline import Span, Stage, Timeline
-from headstart.engine.wire import Stamps
+from headstart.drafting.timeline import Timeline
 from headstart.serve.watch import Watch
 
 
@@ -23,28 +22,21 @@ def told(watch: Watch) -> dict[str, Any]:
     }
 
 
-def told_times(watch: Watch, timeline: Timeline, stamps: Stamps | None) -> dict[str, Any]:
+def told_times(watch: Watch, timeline: Timeline) -> dict[str, Any]:
     """Where the time went, in milliseconds from the request's arrival."""
 
-    def spans(many: list[Span]) -> list[dict[str, Any]]:
+    def spans(line: Timeline | None) -> list[dict[str, Any]]:
         return [
             {
                 "stage": span.stage.value,
                 "start_ms": round((span.start_s - watch.received_s) * 1e3, 3),
                 "end_ms": round((span.end_s - watch.received_s) * 1e3, 3),
             }
-            for span in many
+            for span in (line.spans if line else ())
         ]
 
-    drafter: list[Span] = []
-    if stamps is not None:
-        drafter = [
-            Span(Stage.PREPROCESS, stamps.asked_s, stamps.preprocessed_s),
-            Span(Stage.VISION, stamps.scheduled_s, stamps.vision_end_s),
-            Span(Stage.PREFILL, stamps.vision_end_s, stamps.first_token_s),
-        ]
     return {
         "total_ms": round(timeline.total_s * 1e3, 3),
-        "target": spans(list(timeline.spans)),
-        "drafter": spans(drafter),
+        "target": spans(timeline),
+        "drafter": spans(watch.drafter),
     }

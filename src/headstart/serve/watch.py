@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.drafting.timeline import Span, Stage, Timeline
+from headstart.engine.answer import Answer
 from headstart.engine.report import Report
-from headstart.engine.wire import Stamps
 
 MAX_KEPT_VISION_TIMES = 4096
 
@@ -28,7 +28,8 @@ class Watch:
     num_cached_tokens: int = 0
     token_ids: list[int] = field(default_factory=list)
     """Of the first answer, where several are asked for."""
-    drafter_stamps: Stamps | None = None
+    drafter: Timeline | None = None
+    """Of the drafter's engine, as far as it was heard."""
     stats: Any = None
     report: Report | None = None
 
@@ -65,6 +66,22 @@ class Watch:
         # Measured here and there: an end may seem to lie before its start.
         spans = [Span(stage, start_s, max(start_s, end_s)) for stage, start_s, end_s in edges]
         return Timeline.of(self.received_s, self.end_s, spans)
+
+    def answer(self) -> Answer | None:
+        """What the engine said of it; none if it did not finish."""
+        timeline = self.timeline()
+        if self.report is None or timeline is None:
+            return None
+        return Answer(
+            text="",
+            token_ids=tuple(self.token_ids),
+            finish_reason="",
+            num_prompt_tokens=0,
+            num_cached_tokens=self.num_cached_tokens,
+            timeline=timeline,
+            accepted_histogram=self.report.accepted,
+            fates=self.report.fates,
+        )
 
 
 class WatchedEngine:
