@@ -80,7 +80,7 @@ def requests(clips) -> list[tuple[str, str, dict]]:
         {"n": 2, "temperature": 1.0, "seed": 7},
         {"temperature": 1.0, "seed": 3},
         {"temperature": 0.7, "top_p": 0.8, "seed": 4, "stream": True},
-        {"logprobs": True, "top_logprobs": 2},
+        {"min_tokens": 4},
         {"stop": ["e"]},
         {"stream": True, "stream_options": {"include_usage": True}},
         {"frequency_penalty": 1.0},

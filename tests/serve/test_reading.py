@@ -143,6 +143,14 @@ def test_what_a_client_can_mend_is_a_400(reading, content):
     assert refused(read, reading, **content) == HTTPStatus.BAD_REQUEST
 
 
+def test_tokens_without_a_name_are_not_asked_for(fetching, settings):
+    padded = Reading(fetching, settings.limits, names_all_tokens=False)
+    for field in ({"logprobs": True}, {"logprobs": 0}, {"top_logprobs": 1}, {"use_beam_search": 1}):
+        assert refused(read, padded, **field) == HTTPStatus.BAD_REQUEST
+        assert read(Reading(fetching, settings.limits), **field).content is not None
+    assert read(padded, logprobs=False, top_logprobs=None).content is not None
+
+
 def test_nesting_is_no_way_in(reading):
     body = b'{"messages": ' + b"[" * 200_000
     assert refused(reading.read, body, "") == HTTPStatus.BAD_REQUEST

@@ -44,6 +44,7 @@ class Answering:
         drafter: Drafter,
         tokenizer: Any,
         model: str,
+        names_all_tokens: bool,
     ) -> None:
         self._app = app
         self._engine = engine
@@ -53,7 +54,7 @@ class Answering:
         self._has_drafter = settings.drafter is not None
         self.library = Library(settings.limits)
         self._fetching = Fetching(settings, self.library)
-        self._reading = Reading(self._fetching, settings.limits)
+        self._reading = Reading(self._fetching, settings.limits, names_all_tokens)
         self._tracing = Tracing()
         self._scenes = Scenes()
         self._worth = DrafterWorth()

@@ -19,6 +19,15 @@ from headstart.serve.settings import Limits
 MAX_STREAM_LENGTH = 128
 # Fields that reach into the engine, or into the memory of other requests.
 _TAKEN_AWAY = ("kv_transfer_params", "ec_transfer_params", "request_id", "priority")
+# Fields for which vLLM looks up the names of tokens that were not said.
+_NAMING_TOKENS = (
+    "logprobs",
+    "top_logprobs",
+    "prompt_logprobs",
+    "logprob_token_ids",
+    "prompt_logprob_token_ids",
+    "use_beam_search",
+)
 _WISHES = {"stream": str, "preview": bool, "timeline": bool}
 
 
@@ -80,9 +89,11 @@ class Asked:
 class Reading:
     """Reads requests' bodies. Safe to use from several threads: pure but for file look-ups."""
 
-    def __init__(self, fetching: Fetching, limits: Limits) -> None:
+    def __init__(self, fetching: Fetching, limits: Limits, names_all_tokens: bool = True) -> None:
+        """``names_all_tokens``: whether the tokenizer knows every id the model can say."""
         self._fetching = fetching
         self._limits = limits
+        self._names_all_tokens = names_all_tokens
 
     def read(self, body: bytes, tenant: str) -> Asked:
         """Check a body; raises a `RefusedError` with what the client can mend."""
@@ -116,6 +127,13 @@ class Reading:
             count = content.get(name)
             if isinstance(count, int) and count > self._limits.max_choices:
                 raise bad_request(f"{name} may be {self._limits.max_choices} at most")
+        if not self._names_all_tokens:
+            for name in _NAMING_TOKENS:
+                if content.get(name) is not None and content[name] is not False:
+                    raise bad_request(
+                        f"{name} is closed: this model's vocabulary is larger than its tokenizer's,"
+                        " and vLLM 0.32 ends when it has to tell the names of tokens without one"
+                    )
         for name in ("messages", "prompt"):
             many = content.get(name)
             # A prompt may also be a list of token ids, of any length the model takes.

@@ -72,7 +72,11 @@ class HeadstartMiddleware:
         drafter = Drafter(settings, state.args.additional_config)
         model = state.openai_serving_models.model_name()
         tokenizer = state.engine_client.renderer.tokenizer
-        self._answering = Answering(self._app, settings, engine, drafter, tokenizer, model)
+        ids = list(range(state.engine_client.model_config.get_vocab_size()))
+        names_all = None not in tokenizer.convert_ids_to_tokens(ids)
+        self._answering = Answering(
+            self._app, settings, engine, drafter, tokenizer, model, names_all
+        )
         self._logbook = Logbook(settings.log)
         self._door = Door(self._app, settings, self._answering, self._logbook)
         self._state = state
