@@ -277,6 +277,7 @@ def test_a_dead_engine_ends_requests_cleanly_and_the_server_with_it(
     assert results[0]["status"] == 200
     assert '"error"' in results[0]["text"]
     assert results[1]["status"] == 503
+    assert "engine has ended" in results[1]["text"]
     assert ours.process.wait(60) == 1, "started again by whoever watches it, it must end with 1"
 
     again = start(ours_command(ours.port), ours.port, home / "again.log")

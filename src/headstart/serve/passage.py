@@ -14,6 +14,12 @@ from headstart.serve.settings import Limits
 _MOST_DISCARDED = 4
 """Of a body too long, so many times its limit is read and thrown away before it is refused."""
 
+_ENGINE_ENDED = RefusedError(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "the model's engine has ended; ask again when this server has been started again",
+    retry_after_s=30,
+)
+
 
 @dataclass
 class Passage:
@@ -29,6 +35,7 @@ class Passage:
     status: int = 0
     streams: bool = False
     num_bytes: int = 0
+    _ended: bool = False
     details: dict[str, Any] = field(default_factory=dict)
     """More for the log."""
 
@@ -51,16 +58,18 @@ class Passage:
 
     async def send(self, message: Message) -> None:
         """To the client, with the request's id."""
+        if self._ended:
+            return
         if message["type"] == "http.response.start":
+            if message["status"] == HTTPStatus.INTERNAL_SERVER_ERROR and self.engine_is_dead():
+                # The request was good: another server, or this one started again, answers it.
+                await _ENGINE_ENDED.send(self.send)
+                self._ended = True
+                return
             headers = [*message.get("headers", []), (b"x-request-id", self.request_id.encode())]
-            status = message["status"]
-            if status == HTTPStatus.INTERNAL_SERVER_ERROR and self.engine_is_dead():
-                # The request was good; another server, or this one started again, answers it.
-                status = HTTPStatus.SERVICE_UNAVAILABLE.value
-                headers.append((b"retry-after", b"30"))
-            message = {**message, "status": status, "headers": headers}
-            self.status = status
-            kinds = dict(message["headers"])
+            message = {**message, "headers": headers}
+            self.status = message["status"]
+            kinds = dict(headers)
             self.streams = kinds.get(b"content-type", b"").startswith(b"text/event-stream")
         await self.raw_send(message)
 
