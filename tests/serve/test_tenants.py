@@ -18,6 +18,7 @@ import pytest
 from tests.serve.servers import (
     DRAFTER_ENGINE,
     ENGINE,
+    MODEL,
     TIMEOUT_S,
     asking,
     chunks_of,
@@ -131,6 +132,11 @@ def test_a_key_is_needed_and_none_is_told_apart(server, clips):
         assert stranger.get("/").status_code == 200
         assert stranger.get("/health").status_code == 200
         assert stranger.get("/metrics").status_code == 200
+
+
+def test_tenants_are_not_told_where_the_model_lies(north):
+    (model,) = north.get("/v1/models").json()["data"]
+    assert (model["id"], model["root"]) == (MODEL, MODEL)
 
 
 def ask(client, body, **wishes):

@@ -20,7 +20,16 @@ from headstart.serve.guard import CHAT, UPLOADS, Kind, Route, find_route, other_
 from headstart.serve.logbook import Logbook
 from headstart.serve.page import PAGE, PAGE_HEADERS
 from headstart.serve.passage import ClientLeftError, Passage
-from headstart.serve.refusal import App, Receive, RefusedError, Scope, Send, send_json, send_whole
+from headstart.serve.refusal import (
+    App,
+    Message,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    send_json,
+    send_whole,
+)
 from headstart.serve.schema import open_schema
 from headstart.serve.settings import Settings
 
@@ -99,6 +108,9 @@ class Door:
                 await self._answering.answer(passage, body, self._threads, route.path == CHAT)
 
     async def _pass(self, passage: Passage, route: Route) -> None:
+        if route.path == guard.MODELS and self._settings.keys.needed:
+            await self._tell_models(passage)
+            return
         if not route.ours:
             await self._app(passage.scope, passage.receive, passage.send)
             return
@@ -130,6 +142,19 @@ class Door:
             content,
             [(b"location", f"{UPLOADS}/{name}".encode())],
         )
+
+    async def _tell_models(self, passage: Passage) -> None:
+        """vLLM's list; tenants are not told where on the disk the models lie."""
+        said: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            said.append(message)
+
+        await self._app(passage.scope, passage.receive, keep)
+        content = json.loads(b"".join(message.get("body", b"") for message in said))
+        for model in content.get("data", ()):
+            model["root"] = model["id"]
+        await send_json(passage.send, HTTPStatus(said[0]["status"]), content)
 
     async def _tell_readiness(self, send: Send) -> None:
         alive = await self._answering.engine_is_healthy()

@@ -38,6 +38,7 @@ class Route:
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+MODELS = "/v1/models"
 UPLOADS = "/v1/headstart/events"
 DEMO = "/demo"
 
@@ -50,7 +51,7 @@ ROUTES = (
     Route("GET", "/openapi.json", Kind.OPEN, ours=True),
     Route("GET", DEMO, Kind.KEYED, ours=True),
     Route("GET", f"{DEMO}/*", Kind.KEYED, ours=True),
-    Route("GET", "/v1/models", Kind.KEYED),
+    Route("GET", MODELS, Kind.KEYED),
     Route("POST", CHAT, Kind.COUNTED),
     Route("POST", COMPLETIONS, Kind.COUNTED),
     Route("POST", "/tokenize", Kind.COUNTED),
