@@ -10,6 +10,7 @@ pytestmark = pytest.mark.engine
 SEED_OF_A_CASCADE = 6  # with prefix caching, in chunks of 256
 
 
+@pytest.mark.timeout(1800)  # three engines and fifty clips, on whatever else a machine does
 def test_no_setting_of_the_slice_changes_a_token(tiny_target, tmp_path):
     TinyEventGpt().save(tmp_path / "drafter")
     figures = last_line_of(

@@ -42,3 +42,14 @@ def test_what_nobody_knows_is_refused_by_name(given, named):
 def test_a_drafter_of_no_tokens_is_refused():
     with pytest.raises(DraftingError, match="leave the drafter out"):
         EventDrafter("model", max_tokens=0)
+
+
+def test_arguments_that_do_not_travel_are_refused_before_a_process_starts():
+    pytest.importorskip("zmq")
+    from headstart.engine.drafter_spec import DrafterSpec
+    from headstart.engine.line import Line
+
+    spec = DrafterSpec("model", {"dtype": "float32", "seed": 3}, 9, Line("/tmp/line"), (1, 2))
+    assert DrafterSpec.parse(spec.argument()) == spec
+    with pytest.raises(DraftingError, match="command line"):
+        DrafterSpec("model", {"dtype": object()}, 9, Line("/tmp/line")).argument()

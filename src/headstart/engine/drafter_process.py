@@ -27,7 +27,7 @@ class DrafterProcess:
     """
 
     def __init__(self, spec: DrafterSpec, environment: Mapping[str, str]) -> None:
-        self._spec = spec
+        self._model, self._argument = spec.model, spec.argument()
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._closing = threading.Event()
@@ -54,16 +54,14 @@ class DrafterProcess:
         """Whether the process that runs now has said so."""
         return self._ready_pid is not None and self._ready_pid == self.pid
 
-    def wait_ready(self, timeout_s: float, max_deaths: int = 0) -> None:
-        """Return when its engine is up; raise if it dies more often, or takes longer."""
+    def wait_ready(self, timeout_s: float) -> None:
+        """Return when its engine is up; raise if it has died, or takes longer."""
         with self._changed:
-            done = self._changed.wait_for(
-                lambda: self.is_ready or self._num_deaths > max_deaths, timeout_s
-            )
+            done = self._changed.wait_for(lambda: self.is_ready or self._num_deaths > 0, timeout_s)
             if not done or not self.is_ready:
                 state = "ended" if done else f"was not up after {timeout_s:.0f} s"
                 raise EngineStartError(
-                    f"The drafter {self._spec.model} {state}. The cause is in vLLM's messages"
+                    f"The drafter {self._model} {state}. The cause is in vLLM's messages"
                     " above; without a drafter the target answers the same."
                 )
 
@@ -91,7 +89,7 @@ class DrafterProcess:
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _started(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", __name__, self._spec.argument(), str(os.getpid())]
+        command = [sys.executable, "-m", __name__, self._argument, str(os.getpid())]
         return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from headstart.engine.line import Line
+from headstart.errors import DraftingError
 
 
 @dataclass(frozen=True)
@@ -21,15 +22,20 @@ class DrafterSpec:
 
     def argument(self) -> str:
         """The form `parse` reads."""
-        return json.dumps(
-            {
-                "model": self.model,
-                "vllm": dict(self.vllm),
-                "max_tokens": self.max_tokens,
-                "line": self.line.directory,
-                "cores": self.cores,
-            }
-        )
+        told = {
+            "model": self.model,
+            "vllm": dict(self.vllm),
+            "max_tokens": self.max_tokens,
+            "line": self.line.directory,
+            "cores": self.cores,
+        }
+        try:
+            return json.dumps(told)
+        except TypeError as error:
+            raise DraftingError(
+                f"The drafter's vLLM arguments do not all go to another process ({error}). Give"
+                " them as on vLLM's command line: text, numbers, true, false, and objects of them."
+            ) from error
 
     @classmethod
     def parse(cls, argument: str) -> Self:

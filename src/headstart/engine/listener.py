@@ -1,11 +1,14 @@
 """The front end's ear: what is drafted, by anyone on the line, to whom it concerns."""
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Iterator
 
 from headstart.engine import wire
 from headstart.engine.line import Line, receive
+
+_log = logging.getLogger(__name__)
 
 _POLL_S = 0.2
 
@@ -54,5 +57,9 @@ class Listener:
 
     def _tell(self, drafted: wire.Drafted) -> None:
         on_draft = self._concerned.get(drafted.ask)
-        if on_draft is not None:
+        if on_draft is None:
+            return
+        try:
             on_draft(drafted)
+        except Exception:  # one reader's mistake, not everybody's silence
+            _log.exception("a draft was not shown")
