@@ -81,6 +81,17 @@ def test_answers_in_other_words_are_counted():
     assert summary["fixed"]["memory"]["other_words"] == 0
 
 
+def test_a_run_that_was_interrupted_shows_what_it_has():
+    result = played_result()
+    last = max(number for number, sample in enumerate(result.samples) if sample.method == BARE)
+    cut = dataclasses.replace(result, samples=result.samples[: last + 1])
+    summary = cut.summary()  # the last method was not reached in the last round
+    assert summary["fixed"] == result.summary()["fixed"]
+    assert summary["streams-2"]["wrong"]["answers"] == 20
+    only_bare = tuple(sample for sample in result.samples if sample.method == BARE)
+    assert dataclasses.replace(result, samples=only_bare).summary() == {}
+
+
 def test_a_regression_is_told_from_noise():
     slower = Costs(COSTS.prefill_s, COSTS.step_s, 4 * COSTS.verify_token_s, 0.01, 0.05)
     same = compare(played_result(0), played_result(1))

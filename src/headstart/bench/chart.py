@@ -13,15 +13,15 @@ from statistics import median
 WIDTH = 380
 LEFT, RIGHT = 44, 12
 ROW = 30
-PALETTE = ("c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7")
+PALETTE = tuple(f"c{number}" for number in range(10))
 KINDS = ("k0", "k1", "k2", "k3", "k4")  # of stretches: no colour that a curve has
 
 STYLE = """
 :root{--paper:#fff;--ink:#1c1c1e;--grey:#6b6b72;--rule:#e3e3e8;
---c0:#5f6670;--c1:#3a6ea5;--c2:#c8711c;--c3:#2f8f5b;--c4:#a8456e;--c5:#7a5cc4;--c6:#9a8a1e;--c7:#1f8f9e;
+--c0:#5f6670;--c1:#3a6ea5;--c2:#c8711c;--c3:#2f8f5b;--c4:#a8456e;--c5:#7a5cc4;--c6:#9a8a1e;--c7:#1f8f9e;--c8:#b5382e;--c9:#8b6b4a;
 --k0:#b9c0ca;--k1:#8fa3bd;--k2:#d9a441;--k3:#5b84b1;--k4:#23395b}
 @media(prefers-color-scheme:dark){:root{--paper:#161618;--ink:#ececf0;--grey:#9a9aa4;--rule:#34343a;
---c0:#a4acb8;--c1:#79aee6;--c2:#f0a050;--c3:#66c792;--c4:#e085ac;--c5:#b29bf0;--c6:#d6c452;--c7:#5cc7d6;
+--c0:#a4acb8;--c1:#79aee6;--c2:#f0a050;--c3:#66c792;--c4:#e085ac;--c5:#b29bf0;--c6:#d6c452;--c7:#5cc7d6;--c8:#f07a70;--c9:#c9a982;
 --k0:#5a616b;--k1:#7d93ae;--k2:#d9a441;--k3:#5b8fc9;--k4:#bcd2ee}}
 svg.chart{width:100%;height:auto;display:block;font:11px system-ui,sans-serif}
 svg.chart text{fill:var(--ink)}svg.chart .soft{fill:var(--grey)}
@@ -69,7 +69,7 @@ def lines(
     xs = [x for x, _ in points]
     top, bottom = 24 + 15 * _num_key_rows(series), height - 34
     # A single place stands in the middle.
-    low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (xs[0] - 1, xs[0] + 1)
+    low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (xs[0] - 10, xs[0] + 10)
     across = Scale(low, high, LEFT, WIDTH - RIGHT)
     up = Scale(min(0.0, *tops), max(tops) * 1.05 or 1.0, bottom, top)
     parts = [*_grid(across, up, top, bottom), _text(5, 11, y_label, "soft")]

@@ -47,8 +47,8 @@ def page(result: BenchResult) -> str:
         "<h1>headstart bench</h1>",
         f"<p class=soft>{escape(str(environment.get('date', '')))},"
         f" {escape(str(environment.get('machine', '')))}</p>",
-        "<p>Wall time of whole answers, prefill included, asked in turn with bare vLLM in the same"
-        " run. Above 1.00 is faster than bare vLLM; brackets hold the 95% interval.</p>",
+        "<p>Wall time of whole answers, prefill included, against bare vLLM in the same run. Above"
+        " 1.00 is faster than bare vLLM; brackets hold the 95% interval.</p>",
     ]
     summary = result.summary()
     for workload in workloads:

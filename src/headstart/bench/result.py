@@ -59,7 +59,7 @@ class BenchResult:
     def measured(self) -> Iterator[tuple[str, str]]:
         """Each workload with each method other than bare vLLM that has samples in it."""
         seen = dict.fromkeys((s.workload, s.method) for s in self.samples if s.settled)
-        yield from (key for key in seen if key[1] != BARE)
+        yield from (key for key in seen if key[1] != BARE and self.pairs(*key))
 
     def ratio(self, workload: str, method: str, measure: str) -> Ratio:
         """Of medians over bare vLLM, of ``end_to_end_s`` or ``first_token_s``."""

@@ -129,16 +129,19 @@ class Run:
         items: Sequence[Item],
     ) -> None:
         taken: dict[str, list[Sample]] = {name: [] for name in order}
-        for index, item in enumerate(items):
-            for name in order if index % 2 else reversed(order):
-                sample = self._ask(engines[name], name, work, beside, (number, 0, index), item)
-                taken[name].append(sample)
-        for name, samples in taken.items():
-            counted = [sample for sample in samples if sample.settled]
-            seconds = sum(sample.end_to_end_s for sample in counted)
-            tokens = sum(sample.num_tokens for sample in counted)
-            self.samples += samples
-            self.blocks.append(Block(work.name, name, beside, number, seconds, tokens))
+        try:
+            for index, item in enumerate(items):
+                for name in order if index % 2 else reversed(order):
+                    sample = self._ask(engines[name], name, work, beside, (number, 0, index), item)
+                    taken[name].append(sample)
+        finally:  # what was measured before an interruption is measured
+            for name, samples in taken.items():
+                self.samples += samples
+                counted = [sample for sample in samples if sample.settled]
+                if counted:
+                    seconds = sum(sample.end_to_end_s for sample in counted)
+                    tokens = sum(sample.num_tokens for sample in counted)
+                    self.blocks.append(Block(work.name, name, beside, number, seconds, tokens))
 
     def _crowd(
         self,

@@ -109,16 +109,27 @@ def bench(
     progress = Console(stderr=True)
     with progress.status("") as status:
         run = Run(rig.start, methods, workloads, Course(rounds, settle, apart), status.update)
-        run.run()
+        try:
+            run.run()
+        except KeyboardInterrupt:
+            notes.append("interrupted: what was measured until then is shown")
     notes += [f"{name} was not measured: {why}" for name, why in run.unmeasured.items()]
     result = BenchResult(
-        environment={**about, "target": target, "drafter": drafter or "none", "rounds": rounds},
+        environment={
+            **about,
+            "target": target,
+            "drafter": drafter or "none",
+            "rounds": rounds,
+            "engines": "one at a time" if apart else "two at a time, asked in turn",
+        },
         samples=tuple(run.samples),
         blocks=tuple(run.blocks),
         notes=tuple(notes),
         workloads={work.name: work.words for work in workloads},
         methods={found.name: found.words for found in methods},
     )
+    if not result.summary():
+        raise BenchError("stopped before anything was measured with and without a method")
     result.write(out / RESULT)
     (out / PAGE).write_text(page(result))
     _print(result, out)
