@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, bench, doctor, events, lab, lab_demo, plan, replay
+from headstart.cli import ask, bench, doctor, events, lab, lab_demo, plan, replay, serve
 
 app = typer.Typer(
     name="headstart",
@@ -15,6 +15,7 @@ app.command("ask")(ask.ask)
 app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
+app.command("serve")(serve.serve)
 app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
 lab.app.command("demo")(lab_demo.demo)

@@ -1,10 +1,12 @@
 """What a request says of itself to the drafters, through vLLM's free field for such things.
 
-``SamplingParams(extra_args={"headstart": {"stream": "camera-7"}})``, or ``vllm_xargs`` in a
-request to vLLM's server. It comes from outside, so nothing in it is believed: what is not of
-the right kind is as good as absent.
+``SamplingParams(extra_args={"headstart": {"stream": "camera-7"}})``. In a request to vLLM's server
+the field is ``vllm_xargs``, which takes no objects: there the same is JSON in a text,
+``{"headstart": "{\\"stream\\": \\"camera-7\\"}"}``. It comes from outside, so nothing in it is
+believed: what is not of the right kind is as good as absent.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -33,6 +35,11 @@ class AskDetails:
     def parse(cls, extra_args: Mapping[str, Any] | None) -> Self | None:
         """What ``extra_args`` hold, or nothing: then the request is left alone."""
         given = (extra_args or {}).get(FIELD)
+        if isinstance(given, str):
+            try:
+                given = json.loads(given)
+            except (ValueError, RecursionError):
+                return None
         if not isinstance(given, Mapping):
             return None
         stream, draft, change = given.get("stream"), given.get("draft"), given.get("change")

@@ -25,6 +25,7 @@ from vllm.multimodal.processing import (
 from vllm.transformers_utils.processor import cached_image_processor_from_config
 
 from headstart.models.geometry import PictureGeometry
+from headstart.models.ownership import frame_id
 from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
@@ -87,7 +88,8 @@ class VideoLlavaMultiModalProcessor(BaseMultiModalProcessor[VideoLlavaProcessing
             frames_of_video.append(len(video))
             for number, frame in enumerate(video):
                 frames.append(np.asarray(frame)[None])
-                frame_uuids.append(None if uuid is None else f"{uuid}-frame-{number}")
+                name = None if uuid is None else frame_id(uuid, number, np.asarray(frame))
+                frame_uuids.append(name)
 
         return replace(
             inputs,

@@ -6,3 +6,13 @@ VIDEO_PLACEHOLDER = "<video>"
 def video_prompt(question: str) -> str:
     """The whole prompt of one question about one video."""
     return f"USER: {VIDEO_PLACEHOLDER}\n{question} ASSISTANT:"
+
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "{% if message['role'] == 'assistant' %} ASSISTANT: {{ message['content'] }}"
+    "{% else %}{% if not loop.first %} {% endif %}USER: {{ message['content'] }}{% endif %}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %} ASSISTANT:{% endif %}"
+)
+"""The same words for vLLM's chat routes, which put the placeholder before the question."""

@@ -1,0 +1,151 @@
+"""What the benchmarks of the server share: the servers they start and the clips they ask about."""
+
+import argparse
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+
+import numpy as np
+from tests.serve.servers import (
+    MODEL,
+    Server,
+    data_url,
+    free_port,
+    running,
+    serve_command,
+    start,
+    toml,
+)
+
+from headstart.lab.street import street_video
+from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
+from headstart.media.events import SensorSize
+from headstart.media.simulation import simulate
+from headstart.media.video import Video
+from headstart.media.writers.writing import write_recording
+from headstart.models.video_llava.prompt import CHAT_TEMPLATE
+from headstart.serve.server import flags
+
+ENGINE: dict[str, Any] = {
+    "served_model_name": MODEL,
+    "enforce_eager": True,
+    "block_size": 32,
+    "kv_cache_memory_bytes": 1 << 30,
+}
+QUESTIONS = (
+    "What is happening?",
+    "Is anyone crossing the road?",
+    "What is the car ahead doing?",
+    "Is it safe to go on?",
+)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A video, and where its events are, if it has any."""
+
+    name: str
+    video_url: str
+    events: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The models and the clips; without any, small untrained ones and a drawn street."""
+    parser.add_argument("--target", type=Path)
+    parser.add_argument("--drafter", type=Path)
+    parser.add_argument("--clips", type=Path, help="*.mp4, with events *.npz of the same name")
+    parser.add_argument("--dtype", default="float32")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Everything a run stands on; gone when it ends."""
+
+    home: Path
+    target: Path
+    drafter: Path | None
+    clips: Path
+    dtype: str
+
+    def listed(self) -> list[Clip]:
+        """The clips, as requests name them."""
+        found = []
+        for path in sorted(self.clips.glob("*.mp4")):
+            events = path.with_suffix(".npz")
+            found.append(Clip(path.stem, data_url(path), events if events.exists() else None))
+        return found
+
+    def start_plain(self) -> Server:
+        """vLLM's own server in its own defaults, on the same target."""
+        port = free_port()
+        arguments = {
+            "model": str(self.target),
+            "host": "127.0.0.1",
+            "port": port,
+            "chat_template": CHAT_TEMPLATE,
+            "media_io_kwargs": {"video": {"num_frames": 8}},
+            "disable_uvicorn_access_log": True,
+            **ENGINE,
+            "dtype": self.dtype,
+        }
+        program = ["-m", "vllm.entrypoints.openai.api_server"]
+        return start([*program, *flags(arguments)], port, self.home / "plain.log")
+
+    def start_ours(self, **tables: dict[str, Any]) -> Server:
+        """`headstart serve`, with these settings on top."""
+        port = free_port()
+        server: dict[str, Any] = {"target": self.target, "port": port}
+        if self.drafter is not None:
+            server["drafter"] = self.drafter
+        given = {
+            "server": {**server, **tables.pop("server", {})},
+            "media": {"root": self.clips},
+            "vllm": {**ENGINE, "dtype": self.dtype, "enable_prompt_tokens_details": True},
+            "drafter_vllm": {
+                "enforce_eager": True,
+                "dtype": self.dtype,
+                "kv_cache_memory_bytes": 1 << 29,
+            },
+            **tables,
+        }
+        config = self.home / "headstart.toml"
+        config.write_text(toml(given))
+        return start(serve_command("--config", str(config)), port, self.home / "ours.log")
+
+
+@contextlib.contextmanager
+def ground(arguments: argparse.Namespace) -> Iterator[Ground]:
+    """Make what was not given."""
+    with tempfile.TemporaryDirectory(prefix="headstart-bench-") as made:
+        home = Path(made)
+        target, drafter, clips = arguments.target, arguments.drafter, arguments.clips
+        if target is None:
+            target, drafter = home / "target", home / "drafter"
+            TinyVideoLlava().save(target)
+            TinyEventGpt().save(drafter)
+        if clips is None:
+            clips = home / "clips"
+            clips.mkdir()
+            for number in range(8):
+                write_clip(clips / f"street-{number}.mp4", seed=number)
+        yield Ground(home, target, drafter, clips, arguments.dtype)
+
+
+def write_clip(path: Path, seed: int) -> None:
+    """A street of a colour of its own, with its events."""
+    street = street_video(num_frames=16, width=96, height=64)
+    tint = np.random.default_rng(seed).integers(0, 90, 3, dtype=np.uint8)
+    frames = np.maximum(street.frames, tint) - tint
+    Video(frames, street.times_us).write(path)
+    seen = zip(street.times_us.tolist(), frames, strict=True)
+    write_recording(path.with_suffix(".npz"), simulate(seen), SensorSize(96, 64))
+
+
+__all__ = ["QUESTIONS", "Clip", "Ground", "Server", "add_arguments", "ground", "running"]

@@ -1,0 +1,96 @@
+"""`headstart serve`: vLLM's OpenAI server with clips, streams and previews."""
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headstart.cli.ask import engine_arguments
+from headstart.cli.errors import report_errors
+from headstart.errors import EngineMissingError
+
+
+@report_errors
+def serve(
+    target: Annotated[
+        str | None, typer.Option(help="The model that answers: a directory, or a name on the hub.")
+    ] = None,
+    drafter: Annotated[
+        str | None, typer.Option(help="An EventGPT that drafts from the events of requests.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(exists=True, help="Settings as TOML; flags go before it.")
+    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    max_draft_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Drafted at a time; 0 leaves vLLM's scheduler alone.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="A line of JSON a request goes here, or to stderr.")
+    ] = None,
+    demo: Annotated[
+        Path | None, typer.Option(help="A directory of clips that the page offers.")
+    ] = None,
+    vllm: Annotated[
+        list[str] | None,
+        typer.Option(help="An argument of vLLM's own, as name=value; repeatable."),
+    ] = None,
+    drafter_vllm: Annotated[
+        list[str] | None, typer.Option(help="The same, for the drafter's engine.")
+    ] = None,
+    flags: Annotated[
+        bool, typer.Option(help="Print the flags for vLLM's own command, and end.")
+    ] = False,
+) -> None:
+    """Serve a model over HTTP until told to end (SIGTERM finishes what is under way)."""
+    try:
+        from headstart.serve import server
+        from headstart.serve.settings import Settings, SettingsError
+    except ModuleNotFoundError as error:
+        raise EngineMissingError(
+            f"serving needs vLLM, and {error.name} is missing; `headstart doctor` says how to"
+            " install it"
+        ) from error
+
+    settings = Settings.read(config) if config is not None else Settings()
+    given: dict[str, Any] = {
+        "target": target,
+        "drafter": drafter,
+        "host": host,
+        "port": port,
+        "max_draft_tokens": max_draft_tokens,
+        "log": log,
+        "demo": demo,
+    }
+    settings = replace(
+        settings,
+        **{name: value for name, value in given.items() if value is not None},
+        vllm={**settings.vllm, **engine_arguments(vllm or [])},
+        drafter_vllm={**settings.drafter_vllm, **engine_arguments(drafter_vllm or [])},
+    )
+    if not settings.target:
+        raise SettingsError("no target: give --target, or target under [server] in the settings")
+    if flags:
+        line = "LINE" if settings.max_draft_tokens else None
+        words = [*_variables(server.environment(settings), config), *_program()]
+        words += [shlex.quote(word) for word in server.flags(server.arguments(settings, line))]
+        typer.echo(" ".join(words))
+        return
+    if not settings.keys.needed and settings.host not in ("127.0.0.1", "localhost", "::1"):
+        typer.echo(
+            f"warning: anybody who reaches {settings.host} may ask; set keys under [tenants]",
+            err=True,
+        )
+    server.serve(settings)
+
+
+def _variables(environment: dict[str, str], config: Path | None) -> list[str]:
+    named = {**environment, **({"HEADSTART_CONFIG": str(config)} if config else {})}
+    return [f"{name}={shlex.quote(value)}" for name, value in named.items()]
+
+
+def _program() -> list[str]:
+    return ["python", "-m", "vllm.entrypoints.openai.api_server"]

@@ -1,0 +1,150 @@
+"""`headstart serve`: vLLM's own server, started with our flags.
+
+vLLM parses the flags, loads the model, makes the routes and runs. Whoever prefers to start it
+themselves uses the same flags; see `flags`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from headstart.drafting.translation import check_same_spelling
+from headstart.engine.installation import require_engine
+from headstart.engine.line import OwnedLine
+from headstart.engine.model import Model, engine_defaults
+from headstart.engine.options import SchedulerOptions
+from headstart.engine.placement import Machine, Placement, place
+from headstart.engine.target import drafting_arguments
+from headstart.errors import ModelConfigError
+from headstart.models.video_llava.prompt import CHAT_TEMPLATE
+from headstart.serve.settings import Settings, SettingsError
+
+MIDDLEWARE = "headstart.serve.plugin.HeadstartMiddleware"
+# vLLM reads "none" as "all": a host that cannot exist closes fetching for good.
+NO_DOMAIN = "closed.invalid"
+_NO_FLAG = ("enable_mm_processor_stats",)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """What vLLM reads from its environment and not from flags."""
+    return {
+        "VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0",
+        "VLLM_MAX_IMAGE_PIXELS": str(settings.limits.max_frame_pixels),
+        "VLLM_SERVER_DEV_MODE": "0",
+    }
+
+
+def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
+    """vLLM's arguments for these settings, by its names; the settings' own come last."""
+    found: dict[str, Any] = {
+        "model": settings.target,
+        "host": settings.host,
+        "port": settings.port,
+        "middleware": MIDDLEWARE,
+        "allowed_media_domains": list(settings.media_domains) or [NO_DOMAIN],
+        "disable_uvicorn_access_log": True,
+        **{name: value for name, value in engine_defaults().items() if name not in _NO_FLAG},
+        **_model_arguments(settings.target),
+    }
+    if settings.media_root is not None:
+        found["allowed_local_media_path"] = str(settings.media_root)
+    if settings.max_draft_tokens:
+        found |= drafting_arguments(settings.max_draft_tokens, SchedulerOptions(line=line))
+    return found | dict(settings.vllm)
+
+
+def _model_arguments(target: str) -> dict[str, Any]:
+    """What our models need and any other model that vLLM serves does not."""
+    try:
+        model = Model.checked(target)
+    except ModelConfigError:
+        return {}
+    if model.view.num_frames is None:
+        return {}
+    return {
+        "media_io_kwargs": {"video": {"num_frames": model.view.num_frames}},
+        "chat_template": CHAT_TEMPLATE,
+    }
+
+
+def flags(found: Mapping[str, Any]) -> list[str]:
+    """Arguments as vLLM's command line takes them."""
+    words: list[str] = []
+    for name, value in found.items():
+        flag = "--" + name.replace("_", "-")
+        match value:
+            case True:
+                words.append(flag)
+            case False:
+                words.append("--no-" + flag.removeprefix("--"))
+            case None:
+                pass
+            case list() if all(isinstance(item, str) for item in value):
+                words += [flag, *value]
+            case dict() | list():
+                words += [flag, json.dumps(value)]
+            case _:
+                words += [flag, str(value)]
+    return words
+
+
+def serve(settings: Settings) -> None:
+    """Serve until told to end. Exits with 1 if the engine died, so that it is started again."""
+    require_engine()
+    os.environ.update(environment(settings))
+    with _line(settings) as line:
+        found = arguments(settings, line)
+        placement = _placement(settings, found)
+        os.environ.update(placement.target.environment)
+        args = _parsed(flags({**found, **placement.target.arguments}))
+        args.enable_mm_processor_stats = True  # has no flag: times the vision tower
+        args.headstart = replace(settings, drafter_seat=placement.drafter)
+        import uvloop
+        from vllm.entrypoints.launchers.api_server.entry import run_server
+
+        uvloop.run(run_server(args))
+    if getattr(args, "engine_died", False):
+        sys.exit(1)
+
+
+@contextmanager
+def _line(settings: Settings) -> Iterator[str | None]:
+    """The sockets between drafter, scheduler and server; none without drafts."""
+    if not settings.max_draft_tokens:
+        yield None
+        return
+    owned = OwnedLine.take()
+    try:
+        yield owned.line.directory
+    finally:
+        owned.close()
+
+
+def _placement(settings: Settings, found: Mapping[str, Any]) -> Placement:
+    """With a drafter beside it, the target leaves it a place to compute."""
+    if settings.drafter is None:
+        return Placement()
+    if not settings.max_draft_tokens:
+        raise SettingsError(
+            "a drafter drafts nothing with max_draft_tokens 0; leave one of them out"
+        )
+    target, drafter = Model.checked(settings.target), Model.checked(settings.drafter)
+    check_same_spelling(target.text_pieces(), drafter.text_pieces())
+    return place(Machine.here(), found, settings.drafter_vllm, os.environ)
+
+
+def _parsed(words: list[str]) -> Any:
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args
+    from vllm.entrypoints.serve.utils.api_utils import cli_env_setup
+    from vllm.logger import configure_logging_from_args
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    cli_env_setup()
+    args = make_arg_parser(FlexibleArgumentParser()).parse_args(words)
+    configure_logging_from_args(args)
+    validate_parsed_serve_args(args)
+    return args
