@@ -99,7 +99,7 @@ def sampled(directory: Path, options: argparse.Namespace) -> tuple[Counter[tuple
     """How often each outcome was said, and how many tokens of it were drafted right."""
     from vllm import LLM, SamplingParams
 
-    from headstart.engine.options import SchedulerOptions
+    from headstart.engine.options import SchedulerOptions, Sources
     from headstart.engine.report import Report
     from headstart.engine.target import drafting_arguments
 
@@ -113,7 +113,8 @@ def sampled(directory: Path, options: argparse.Namespace) -> tuple[Counter[tuple
         seed=options.seed,
         kv_cache_memory_bytes=2**26,
         enable_prefix_caching=False,
-        **drafting_arguments(LENGTH, SchedulerOptions()),
+        # Random drafts never pay; here they are to be verified all the same.
+        **drafting_arguments(LENGTH, SchedulerOptions(Sources(abstain=False))),
     )
     chance = Random(options.seed)
     counts: Counter[tuple[int, ...]] = Counter()
