@@ -14,11 +14,6 @@ from headstart.media.events import SensorSize
 app = typer.Typer(help="Small models and scenes to try headstart with.", no_args_is_help=True)
 
 
-@app.callback()
-def _lab() -> None:
-    """Keep `lab` a group while it has a single command."""
-
-
 @app.command()
 @report_errors
 def tiny(

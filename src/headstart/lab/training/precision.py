@@ -1,7 +1,7 @@
 """In which numbers a step is computed: bf16 where the processor multiplies it, else float32.
 
-A core with AMX multiplies bf16 several times as fast as float32; one without has to imitate it,
-and is slower by half. Weights and their sums are float32 either way.
+A core with AMX multiplies bf16 faster than float32; one without has to imitate it, and is slower.
+Weights and their sums are float32 either way.
 """
 
 from contextlib import AbstractContextManager
