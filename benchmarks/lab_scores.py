@@ -25,7 +25,7 @@ from headstart.lab.answering import OpenEngine, answer_all, held_out_questions, 
 from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart.lab.measurement import Measurement, StderrProgress
 from headstart.lab.pair import Pair, find_pair
-from headstart.lab.scoring import Reference, Scores, judge, usual_answers
+from headstart.lab.scoring import Reference, Scores, judge, said_in_training, usual_answers
 
 RESULTS = Path(__file__).parent / "results"
 WANTED = {"target": 0.9, "drafter": 0.7}
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
         with start(model) as engine:
             answers = answer_all(engine, asked, report=progress)
         scores[name] = judge([answer.text for answer in answers], references)
-        usual = usual_answers(style, options.blind_drives)
+        usual = usual_answers(said_in_training(style, options.blind_drives))
         scores[f"{name} blind"] = judge([usual[a.question] for a in asked], references)
 
     show(scores)

@@ -26,7 +26,7 @@ def test_a_clip_comes_back_as_it_was(cache):
     for second, cached in zip((0, 15, 30), cache.drive(4), strict=True):
         fresh = drive.clip(second)
         assert np.array_equal(cached.frames, fresh.clip.video.frames)
-        assert np.array_equal(cached.slices, event_pictures(fresh))
+        assert np.array_equal(cached.slices, event_pictures(fresh.clip))
         for question in Question:
             assert cached.target[question] == TARGET_STYLE.answer(fresh.scene, question)
             assert cached.drafter[question] == DRAFTER_STYLE.answer(fresh.scene, question)

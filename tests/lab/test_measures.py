@@ -13,7 +13,7 @@ from headstart.lab.language.facts import Fact
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import TARGET_STYLE, Answer
 from headstart.lab.parity import FirstDifference, Spoken, compare
-from headstart.lab.scoring import Reference, Tally, about, judge, usual_answers
+from headstart.lab.scoring import Reference, Tally, about, judge, said_in_training, usual_answers
 from headstart.lab.split import Split
 from headstart.lab.timing import EngineTimes, Spread
 
@@ -38,7 +38,7 @@ def test_facts_are_counted_by_question_and_by_what_they_are_about():
 
 
 def test_the_usual_answer_is_one_that_the_house_gives():
-    usual = usual_answers(TARGET_STYLE, num_drives=2, num_clips=3)
+    usual = usual_answers(said_in_training(TARGET_STYLE, num_drives=2, num_clips=3))
     assert set(usual) == set(Question)
     assert all(text.endswith(".") for text in usual.values())
 

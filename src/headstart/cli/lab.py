@@ -62,6 +62,8 @@ class Which(Enum):
 
 
 _STEPS = {Which.TARGET: 500, Which.DRAFTER: 1200}
+_VIEWS = {Which.TARGET: 64, Which.DRAFTER: 24}
+"""Frames, or windows of five slices, that the eyes see in a step."""
 
 
 @app.command()
@@ -100,9 +102,9 @@ def train(
     steps: Annotated[
         int | None, typer.Option(help="Steps of answering; 500 or 1200 unless given.")
     ] = None,
-    eye_steps: Annotated[int, typer.Option(help="Steps of seeing, before any word.")] = 1500,
-    batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 6,
-    questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 16,
+    eye_steps: Annotated[int, typer.Option(help="Steps of seeing, before any word.")] = 750,
+    batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 12,
+    questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 8,
     learning_rate: Annotated[float, typer.Option(help="AdamW's, at its highest.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, order and questions.")] = 0,
     threads: Annotated[
@@ -136,7 +138,10 @@ def train(
                 seed=seed,
             ),
             eye_course=Course(
-                num_steps=eye_steps, batch_size=12, learning_rate=learning_rate, seed=seed
+                num_steps=eye_steps,
+                batch_size=_VIEWS[which],
+                learning_rate=learning_rate,
+                seed=seed,
             ),
             save_every_s=save_minutes * 60,
             num_threads=threads,

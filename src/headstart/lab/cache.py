@@ -22,8 +22,9 @@ from headstart.errors import LabError
 from headstart.lab.language.facts import Fact
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE, Answer, Style
-from headstart.lab.world.drive import LAB_SIZE, Drive, LabClip
+from headstart.lab.world.drive import LAB_SIZE, Drive
 from headstart.lab.world.scene import Scene
+from headstart.media.clip import Clip
 from headstart.media.events import SensorSize
 from headstart.media.rendering import EVENTGPT_PALETTE
 from headstart.models.eventgpt.view import EventGptView
@@ -149,7 +150,7 @@ def render_drive(directory: Path, seed: int, recipe: Recipe) -> None:
         clip = drive.clip(second)
         assert clip.clip.video is not None
         arrays[f"frames{second}"] = clip.clip.video.frames
-        arrays[f"slices{second}"] = code_pictures(event_pictures(clip))
+        arrays[f"slices{second}"] = code_pictures(event_pictures(clip.clip))
         words.append(
             {
                 "target": _answers(clip.scene, TARGET_STYLE),
@@ -167,10 +168,10 @@ def render_drive(directory: Path, seed: int, recipe: Recipe) -> None:
     _write(_drive_path(directory, seed, "json"), json.dumps(words).encode())
 
 
-def event_pictures(clip: LabClip) -> NDArray[np.uint8]:
+def event_pictures(clip: Clip) -> NDArray[np.uint8]:
     """The slices as EventGPT's own view cuts and draws them: uint8 [5, height, width, 3]."""
     view = EventGptView(None, NUM_SLICES, MAX_WINDOW_US, num_text_ids=0)
-    return view.pictures(clip.clip)
+    return view.pictures(clip)
 
 
 def code_pictures(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:

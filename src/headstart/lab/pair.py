@@ -15,7 +15,7 @@ _HOW = (
     "    pip install ./lab\n"
     "or train one and name it with --pair:\n"
     "    headstart lab data drives\n"
-    "    headstart lab train drives pair --minutes 230"
+    "    headstart lab train drives pair"
 )
 
 

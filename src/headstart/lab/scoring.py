@@ -6,7 +6,7 @@ Each model is held to the facts of its own house: what its camera can tell.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headstart.lab.language.facts import Fact, Finding, find, score
@@ -91,19 +91,24 @@ def about(fact: Fact) -> str:
     return fact.subject if fact.attribute in ("is", "are") else f"{fact.subject}, {fact.attribute}"
 
 
-def usual_answers(style: Style, num_drives: int = 100, num_clips: int = 40) -> dict[Question, str]:
-    """What training drives have to each question most often, first in the alphabet among equals.
-
-    The drives are not rendered for it: a house speaks from the scene.
-    """
+def usual_answers(said: Iterable[tuple[Question, str]]) -> dict[Question, str]:
+    """What is said to each question most often, first in the alphabet among equals."""
     counts: dict[Question, Counter[str]] = defaultdict(Counter)
+    for question, text in said:
+        counts[question][text] += 1
+    return {
+        question: min(texts, key=lambda text: (-texts[text], text))
+        for question, texts in counts.items()
+    }
+
+
+def said_in_training(
+    style: Style, num_drives: int = 100, num_clips: int = 40
+) -> Iterator[tuple[Question, str]]:
+    """A house's answers on training drives, which are not rendered: it speaks from the scene."""
     for seed in Split.TRAIN.seeds(num_drives):
         drive = Drive(seed)
         for second in range(num_clips):
             scene = drive.scene(last_frame_us(second))
             for question in Question:
-                counts[question][style.answer(scene, question).text] += 1
-    return {
-        question: min(texts, key=lambda text: (-texts[text], text))
-        for question, texts in counts.items()
-    }
+                yield question, style.answer(scene, question).text

@@ -10,10 +10,11 @@ from PIL import Image
 
 from headstart.errors import LabError
 from headstart.lab.cache import Cache, Recipe
+from headstart.lab.scoring import usual_answers
 from headstart.lab.split import Split
 from headstart.lab.training.course import Course
 from headstart.lab.training.curve import draw_curve
-from headstart.lab.training.evaluation import evaluate_blind, usual_answers
+from headstart.lab.training.evaluation import evaluate_blind, said_in
 from headstart.lab.training.lessons import CachedLessons
 from headstart.lab.training.run import Run, rendered, shared_tokenizer
 from headstart.lab.training.sizes import PairSize
@@ -126,7 +127,7 @@ def test_lessons_are_the_house_s_own(cache):
 
 def test_the_blind_one_says_what_is_usual_and_scores_below_the_truth(cache):
     seeds = rendered(cache, Split.TRAIN)
-    usual = usual_answers(cache, seeds, "target")
+    usual = usual_answers(said_in(cache, seeds, "target"))
     lessons = CachedLessons(cache, rendered(cache, Split.HELD_OUT), "target")
     blind = evaluate_blind(usual, lessons, 3, num_questions=16)
     assert blind.num_questions == 48

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from headstart.errors import LabError
 from headstart.lab.training.course import Course
 from headstart.lab.training.lessons import drawn
-from headstart.lab.training.optimizer import optimizer_of, orthogonal
+from headstart.lab.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
 from headstart.lab.training.run import make_learner
 from headstart.lab.training.savepoint import History, Savepoint
 from headstart.lab.training.sizes import PairSize
@@ -99,17 +99,29 @@ def test_every_clip_comes_once_before_any_comes_again():
     assert len(set(chances)) == 12
 
 
-def test_a_glance_ends_with_the_picture_the_answers_speak_of():
+def test_a_glance_is_the_end_of_the_clip():
     learner = make_learner("target", PairSize.tiny(), make_tokenizer())
     lesson = MadeUpLessons(num_pictures=8).lesson(0, Random(0), 1)
     lesson.pictures[:, 0, 0, 0] = range(8)
     lessons = MadeUpLessons()
     speaking = Speaking(learner, lessons, lessons, Course(10, glance=2, whole_share=0.2))
-    for number in range(20):
-        glanced = speaking._glance(lesson, Random(number), step=7).pictures[:, 0, 0, 0].tolist()
-        assert len(glanced) == 2
-        assert glanced[1] == 7 > glanced[0]
-    assert len(speaking._glance(lesson, Random(0), step=8).pictures) == 8
+    for step, seen in ((7, [6, 7]), (8, [*range(8)])):
+        assert speaking._glance(lesson, step).pictures[:, 0, 0, 0].tolist() == seen
+
+
+def test_what_has_learned_before_moves_a_tenth():
+    torch.manual_seed(0)
+    old, new = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    new.load_state_dict(old.state_dict())
+    start = old.weight.detach().clone()
+    optimizer = optimizer_of(torch.nn.ModuleList([old, new]), 0.0, slow=[old])
+    gradient = torch.randn(4, 4)
+    for each in (old, new):
+        each.weight.grad = gradient.clone()
+    optimizer.step(1e-3)
+    steps = [(each.weight - start).detach() for each in (old, new)]
+    assert steps[1].abs().max() > 1e-3
+    assert torch.allclose(steps[0], SLOW_SHARE * steps[1], atol=1e-6)
 
 
 def test_muon_s_steps_are_orthogonal():

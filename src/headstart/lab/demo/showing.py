@@ -66,7 +66,7 @@ def show_drive(
             question=one.wording,
             target=Side(_frames(one.clip), TARGET_STYLE.answer(one.clip.scene, one.question), ours),
             drafter=Side(
-                event_pictures(one.clip),
+                event_pictures(one.clip.clip),
                 DRAFTER_STYLE.answer(one.clip.scene, one.question),
                 theirs,
             ),

@@ -16,9 +16,9 @@ class Course:
     batch_size: int = 8
     num_questions: int = 16
     learning_rate: float = 1e-3
-    # Pictures of a glance, and the share of steps, the last ones, that see a clip whole.
+    # The last pictures of a clip make a glance; the last share of the steps sees it whole.
     glance: int | None = None
-    whole_share: float = 0.15
+    whole_share: float = 0.1
     lowest_share: float = 0.05
     warmup_share: float = 0.05
     weight_decay: float = 0.05

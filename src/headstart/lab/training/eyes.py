@@ -6,42 +6,30 @@ projector whose tokens the language model will read, with heads that are thrown 
 """
 
 from collections.abc import Iterable, Iterator
-from random import Random
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import cross_entropy
 
 from headstart.lab.training.course import Course
-from headstart.lab.training.labels import (
-    PATCH,
-    UNKNOWN,
-    WHOLE,
-    Labels,
-    label_frame,
-    label_window,
-)
+from headstart.lab.training.labels import PATCH, UNKNOWN, WHOLE
 from headstart.lab.training.learner import Learner
-from headstart.lab.training.lessons import CachedLessons, drawn
+from headstart.lab.training.lessons import CachedLessons
+from headstart.lab.training.practice import Exercise, crowded, held_out
 from headstart.lab.training.precision import fast
-from headstart.lab.world.drive import Drive, frame_times_us
 
-FRAMES_A_CLIP = 2
-"""Frames of one clip in a step: reading a clip costs as much as looking at one."""
 _NOBODY_WEIGHT = 0.2
 _KIND = torch.tensor([_NOBODY_WEIGHT] + [1.0] * (PATCH["kind"] - 1))
+_PATCH_WEIGHT = 3.0
+"""Who stands where is said more often than what street it is, and harder to see."""
 
 
 class Naming:
-    """The eyes' lessons: pictures of rendered drives and what is to be seen in them."""
+    """The eyes' lessons: crowded streets to learn from, held-out clips to be examined on."""
 
-    def __init__(
-        self, learner: Learner, lessons: CachedLessons, held_out: CachedLessons, course: Course
-    ) -> None:
-        self._learner, self._course = learner, course
-        self._lessons, self._held_out = lessons, held_out
+    def __init__(self, learner: Learner, unseen: CachedLessons, course: Course) -> None:
+        self._learner, self._unseen, self._course = learner, unseen, course
         self.heads = nn.ModuleDict(
             {
                 "whole": nn.Linear(learner.width, sum(WHOLE.values())),
@@ -51,9 +39,12 @@ class Naming:
 
     def teach(self, step: int) -> float:
         """Add the gradient of one step's loss; return that loss."""
-        course = self._course
+        course, learner = self._course, self._learner
+        size = self._unseen.cache.recipe.size
+        first = step * course.batch_size
         loss = self._loss(
-            self._lessons, drawn(step, course.batch_size, len(self._lessons), course.seed)
+            crowded(learner.name, size, learner.grid, number, course.seed)
+            for number in range(first, first + course.batch_size)
         )
         loss.backward()
         return loss.item()
@@ -61,40 +52,42 @@ class Naming:
     @torch.no_grad()
     def examine(self) -> float:
         """The loss on always the same clips."""
-        return self._loss(self._held_out, self._spread(self._course.num_examined)).item()
+        return self._loss(self._held_out(self._course.num_examined)).item()
 
     @torch.no_grad()
     def accuracies(self, num_clips: int) -> dict[str, float]:
         """The share of right names by question, on held-out clips."""
         right: dict[str, list[bool]] = {name: [] for name in (*WHOLE, *PATCH)}
-        for drawn_one in self._spread(num_clips):
-            for name, scores, truth in self._asked(self._held_out, [drawn_one]):
+        for exercise in self._held_out(num_clips):
+            for name, scores, truth in self._asked([exercise]):
                 known = truth != UNKNOWN
                 if name == "kind":
                     known &= truth > 0  # most patches show nobody, which is easily said
                 right[name] += (scores.argmax(1) == truth)[known].tolist()
         return {name: sum(each) / len(each) for name, each in right.items() if each}
 
-    def _spread(self, num: int) -> list[tuple[int, Random]]:
-        return [(number, Random(number)) for number in self._held_out.spread(num)]
+    def _held_out(self, num: int) -> Iterator[Exercise]:
+        for number in self._unseen.spread(num):
+            yield held_out(self._unseen, self._learner.grid, number)
 
-    def _loss(self, lessons: CachedLessons, taken: Iterable[tuple[int, Random]]) -> torch.Tensor:
+    def _loss(self, exercises: Iterable[Exercise]) -> torch.Tensor:
         losses = [
             cross_entropy(scores, truth, _KIND if name == "kind" else None)
-            for name, scores, truth in self._asked(lessons, taken)
+            * (_PATCH_WEIGHT if name in PATCH else 1.0)
+            for name, scores, truth in self._asked(exercises)
             if (truth != UNKNOWN).any()
         ]
         return torch.stack(losses).sum()
 
     def _asked(
-        self, lessons: CachedLessons, taken: Iterable[tuple[int, Random]]
+        self, exercises: Iterable[Exercise]
     ) -> Iterator[tuple[str, torch.Tensor, torch.Tensor]]:
         """Each question's name, scores ``[times asked, options]`` and the truth."""
-        pictures, labels = self._pictures(lessons, taken)
+        taken = list(exercises)
         with fast():
-            tokens = self._learner.look(pictures).float()
-        whole_truth = torch.from_numpy(np.stack([each.whole for each in labels], axis=1))
-        patch_truth = torch.from_numpy(np.stack([each.patches for each in labels], axis=1))
+            tokens = self._learner.look(np.stack([each.pictures for each in taken])).float()
+        whole_truth = torch.from_numpy(np.stack([each.labels.whole for each in taken], axis=1))
+        patch_truth = torch.from_numpy(np.stack([each.labels.patches for each in taken], axis=1))
         # The class token, which stands before the patches, speaks for the whole.
         first = tokens.shape[1] - patch_truth.shape[2]
         whole = self.heads["whole"](tokens[:, first - 1]).split(list(WHOLE.values()), dim=-1)
@@ -102,22 +95,3 @@ class Naming:
         yield from zip(WHOLE, whole, whole_truth, strict=True)
         for name, scores, truth in zip(PATCH, patch, patch_truth, strict=True):
             yield name, scores.flatten(0, 1), truth.flatten()
-
-    def _pictures(
-        self, lessons: CachedLessons, taken: Iterable[tuple[int, Random]]
-    ) -> tuple[NDArray[np.uint8], list[Labels]]:
-        """What is looked at, as clips of a single frame or of a window's slices."""
-        pictures: list[NDArray[np.uint8]] = []
-        labels: list[Labels] = []
-        for number, random in taken:
-            seed, second = lessons.place(number)
-            clip = lessons.cache.clip(seed, second)
-            drive, times = Drive(seed, lessons.cache.recipe.size), frame_times_us(second)
-            if lessons.house == "drafter":
-                pictures.append(clip.slices)
-                labels.append(label_window(drive.scene(times[-1]), self._learner.grid))
-                continue
-            for each in random.sample(range(len(times)), FRAMES_A_CLIP):
-                pictures.append(clip.frames[each][None])
-                labels.append(label_frame(drive.scene(times[each]), self._learner.grid))
-        return np.stack(pictures), labels

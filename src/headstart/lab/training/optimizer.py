@@ -7,6 +7,7 @@ than the step it follows, and one matrix after the other.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from headstart.lab.training.precision import compute_dtype
 
 MUON_FACTOR = 20.0
 """How much larger Muon's rate is: its steps are of unit norm, AdamW's of unit size."""
+SLOW_SHARE = 0.1
+"""Of the rate, for what has learned before: Muon's steps are no smaller for a gradient of noise."""
 _MOMENTUM = 0.95
 _NUM_ITERATIONS = 5
 # The quintic of Keller Jordan's Muon: singular values end near one, not at it.
@@ -25,8 +28,8 @@ _QUINTIC = (3.4445, -4.7750, 2.0315)
 class Muon(torch.optim.Optimizer):
     """Momentum, made orthogonal. Matrices only."""
 
-    def __init__(self, parameters: list[nn.Parameter], weight_decay: float) -> None:
-        super().__init__(parameters, {"lr": 0.0, "weight_decay": weight_decay})
+    def __init__(self, parameters: list[dict[str, Any]], weight_decay: float) -> None:
+        super().__init__(parameters, {"lr": 0.0, "weight_decay": weight_decay, "share": 1.0})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:
@@ -76,7 +79,7 @@ class Turning:
         both = ((self._muon, MUON_FACTOR), (self._adam, 1.0))
         for optimizer, factor in both:
             for group in optimizer.param_groups:
-                group["lr"] = factor * rate
+                group["lr"] = factor * rate * group["share"]
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
@@ -90,16 +93,30 @@ class Turning:
         self._adam.load_state_dict(state["adam"])
 
 
-def optimizer_of(module: nn.Module, decay: float) -> Turning:
-    """For everything in ``module`` that is learned."""
+def optimizer_of(module: nn.Module, decay: float, slow: Iterable[nn.Module] = ()) -> Turning:
+    """For everything in ``module`` that is learned; parts that are ``slow`` move less."""
     words = {
         id(part.weight)
         for name, part in module.named_modules()
         if isinstance(part, nn.Embedding) or name.endswith("lm_head")
     }
-    learned = [each for each in module.parameters() if each.requires_grad]
-    turned = [each for each in learned if each.dim() == 2 and id(each) not in words]
-    known = {id(each) for each in turned}
-    rest = [each for each in learned if id(each) not in known]
+    before = {id(parameter) for part in slow for parameter in part.parameters()}
+    turned: list[dict[str, Any]] = []
+    rest: list[dict[str, Any]] = []
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            is_matrix = parameter.dim() == 2 and id(parameter) not in words
+            share = SLOW_SHARE if id(parameter) in before else 1.0
+            _group(turned if is_matrix else rest, share).append(parameter)
     adam = torch.optim.AdamW(rest, lr=0.0, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
     return Turning(Muon(turned, decay), adam)
+
+
+def _group(groups: list[dict[str, Any]], share: float) -> list[nn.Parameter]:
+    """The parameters that move by this share, a new list if they are the first."""
+    for group in groups:
+        if group["share"] == share:
+            parameters: list[nn.Parameter] = group["params"]
+            return parameters
+    groups.append({"params": [], "share": share})
+    return _group(groups, share)

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from headstart.lab.scoring import Scores
 from headstart.lab.training.course import Course
-from headstart.lab.training.evaluation import Score
 from headstart.lab.training.savepoint import History
 
 _PACKAGES = ("headstart", "torch", "transformers", "tokenizers", "numpy")
@@ -25,8 +25,8 @@ class Results:
     course: Course
     num_clips: int
     history: History
-    score: Score
-    blind: Score
+    score: Scores
+    blind: Scores
     names: dict[str, float]
     num_threads: int
 
@@ -34,7 +34,7 @@ class Results:
         """As JSON, whole or not at all."""
         content = {
             "model": self.model,
-            "command": sys.argv,
+            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
             "seed": self.course.seed,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": platform.platform(),

@@ -15,10 +15,11 @@ from torch import nn
 
 from headstart.errors import LabError
 from headstart.lab.cache import Cache
+from headstart.lab.scoring import usual_answers
 from headstart.lab.split import Split
 from headstart.lab.training.course import Course
 from headstart.lab.training.curve import draw_curve
-from headstart.lab.training.evaluation import evaluate, evaluate_blind, usual_answers
+from headstart.lab.training.evaluation import evaluate, evaluate_blind, said_in
 from headstart.lab.training.eyes import Naming
 from headstart.lab.training.learner import DrafterLearner, Learner, TargetLearner
 from headstart.lab.training.lessons import CachedLessons
@@ -59,12 +60,12 @@ class Run:
         known = rendered(self.cache, Split.TRAIN)
         lessons = CachedLessons(self.cache, known, which)
         held_out = CachedLessons(self.cache, rendered(self.cache, Split.HELD_OUT), which)
-        names = self._open_eyes(learner, lessons, held_out, notes, say, report(f"{which}'s eyes"))
+        names = self._open_eyes(learner, held_out, notes, say, report(f"{which}'s eyes"))
         # Drives that came since are another course, and refused.
         course = replace(self.course, num_drives=len(known))
         history = train(
             learner.model,
-            optimizer_of(learner.model, decay=course.weight_decay),
+            optimizer_of(learner.model, course.weight_decay, slow=learner.eyes),
             Speaking(learner, lessons, held_out, course),
             course,
             Savepoint(notes / "checkpoint.pt"),
@@ -81,15 +82,14 @@ class Run:
     def _open_eyes(
         self,
         learner: Learner,
-        lessons: CachedLessons,
         held_out: CachedLessons,
         notes: Path,
         say: Say,
         report: Report,
     ) -> dict[str, float]:
         """Teach the eyes; return how often they name each thing right."""
-        course = replace(self.eye_course, num_drives=len(lessons) // self.cache.recipe.num_clips)
-        naming = Naming(learner, lessons, held_out, course)
+        course = self.eye_course
+        naming = Naming(learner, held_out, course)
         eyes = nn.ModuleList([*learner.eyes, naming.heads])
         optimizer = optimizer_of(eyes, decay=course.weight_decay)
         savepoint = Savepoint(notes / "eyes.pt")
@@ -116,7 +116,7 @@ class Run:
 
         num, each = self.num_evaluated, self.num_questions_each
         score = evaluate(learner, held_out, num, each, progress)
-        usual = usual_answers(self.cache, known, learner.name)
+        usual = usual_answers(said_in(self.cache, known, learner.name))
         blind = evaluate_blind(usual, held_out, num, each)
         Results(
             model=learner.name,

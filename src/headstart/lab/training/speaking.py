@@ -14,9 +14,9 @@ from headstart.lab.training.precision import fast
 class Speaking:
     """The lessons of answering.
 
-    For most of the course a clip is shown as a glance, a few of its pictures, since neighbouring
-    ones hardly differ and a glance costs a fraction. The last share of the steps sees all of them,
-    as the finished model will.
+    For most of the course a clip is shown as a glance, the last few of its pictures, since
+    neighbouring ones hardly differ and a glance costs a fraction. The last share of the steps sees
+    all of them, as the finished model will: the same before the question, with more before that.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Speaking:
         """Add the gradient of the mean loss over all answer tokens; return that mean."""
         course = self._course
         batch = [
-            self._glance(self._lessons.lesson(number, random, course.num_questions), random, step)
+            self._glance(self._lessons.lesson(number, random, course.num_questions), step)
             for number, random in drawn(step, course.batch_size, len(self._lessons), course.seed)
         ]
         packs = [pack_lesson(self._learner, lesson) for lesson in batch]
@@ -54,13 +54,9 @@ class Speaking:
             num_targets += len(packed.targets)
         return total / num_targets
 
-    def _glance(self, lesson: Lesson, random: Random, step: int) -> Lesson:
-        num = self._course.num_glanced(step)
-        if num is None or num >= len(lesson.pictures):
-            return lesson
-        # The last picture is what the answers speak of; the others tell what moves.
-        others = sorted(random.sample(range(len(lesson.pictures) - 1), num - 1))
-        return Lesson(lesson.pictures[[*others, -1]], lesson.exchanges)
+    def _glance(self, lesson: Lesson, step: int) -> Lesson:
+        num = self._course.num_glanced(step) or len(lesson.pictures)
+        return Lesson(lesson.pictures[-num:], lesson.exchanges)
 
 
 def pack_lesson(learner: Learner, lesson: Lesson) -> Packed:

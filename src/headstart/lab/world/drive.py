@@ -5,6 +5,7 @@ process they are asked for.
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import sin
 from random import Random
@@ -55,8 +56,14 @@ class LabClip:
 class Drive:
     """The drive of one seed, through a camera of one size. Not thread-safe."""
 
-    def __init__(self, seed: int, size: SensorSize = LAB_SIZE) -> None:
+    def __init__(
+        self,
+        seed: int,
+        size: SensorSize = LAB_SIZE,
+        write: Callable[[int, int, Stage | None], Stage] = write_stage,
+    ) -> None:
         self.seed, self.size = seed, size
+        self._write = write
         self._stages: list[Stage] = []
         self._starts: list[int] = []
 
@@ -114,14 +121,16 @@ class Drive:
         times_us = frame_times_us(index)
         scenes = [self.scene(time_us) for time_us in times_us]
         video = Video(np.stack([render(scene) for scene in scenes]), np.array(times_us))
-        return LabClip(index, Clip(video, self._events(index * SECOND_US)), scenes[-1])
+        return LabClip(index, Clip(video, self.events(index)), scenes[-1])
 
-    def _events(self, start_us: int) -> Events:
+    def events(self, index: int) -> Events:
+        """Those of the last 50 ms of second ``index``."""
+        start_us = index * SECOND_US
         stop_us = start_us + SECOND_US
         # The last instant still belongs to this second: the next may be in another street.
         times_us = [*range(stop_us - WINDOW_US, stop_us, WINDOW_STEP_US), stop_us - 1]
         # Its noise is another one each second, and the same whenever the second is asked for.
-        noise = np.random.default_rng([self.seed, start_us // SECOND_US]).integers(1 << 29)
+        noise = np.random.default_rng([self.seed, index]).integers(1 << 29)
         frames = ((time_us, render(self.scene(time_us), Eye.EVENTS)) for time_us in times_us)
         pieces = list(
             simulate(
@@ -133,7 +142,7 @@ class Drive:
     def _stage(self, seconds: float) -> Stage:
         while not self._stages or self._stages[-1].start_s + self._stages[-1].duration_s <= seconds:
             previous = self._stages[-1] if self._stages else None
-            self._stages.append(write_stage(self.seed, len(self._stages), previous))
+            self._stages.append(self._write(self.seed, len(self._stages), previous))
             self._starts.append(self._stages[-1].start_s)
         return self._stages[bisect_right(self._starts, seconds) - 1]
 

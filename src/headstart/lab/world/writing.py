@@ -1,6 +1,6 @@
 """Stages are written here: the next street and its script, drawn from the drive's seed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from headstart.lab.world.casting import cast
@@ -18,6 +18,8 @@ from headstart.lab.world.profile import Profile
 from headstart.lab.world.stage import SignalPlan, Stage, Surroundings
 
 TURN_MPS = 4.5
+NUM_CASTS = 7
+"""How many streets' worth of people and traffic a crowded one holds."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,16 @@ def write_stage(seed: int, number: int, previous: Stage | None) -> Stage:
         signal=plan.signal,
         actors=cast(random, surroundings, speed, halt, plan.zebra_m, plan.junction_m, previous),
     )
+
+
+def write_crowded_stage(seed: int, number: int, previous: Stage | None) -> Stage:
+    """The same street with the actors of several: nowhere to drive, but much to look at."""
+    stage = write_stage(seed, number, previous)
+    actors = list(stage.actors)
+    for each in range(1, NUM_CASTS):
+        random = Random(f"{seed}/{number}/{each}")
+        actors += cast(random, stage.surroundings, stage.speed, None, stage.zebra_m, None, None)
+    return replace(stage, actors=tuple(actors))
 
 
 def _surroundings(random: Random, previous: Stage | None) -> Surroundings:
