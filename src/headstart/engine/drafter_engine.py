@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine import wire
+from headstart.engine import vision_times, wire
 from headstart.engine.drafter_spec import DrafterSpec
 from headstart.engine.line import receive, send
 from headstart.engine.model import Model, engine_defaults
+from headstart.engine.vision_times import VisionTimes
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class DrafterEngine:
         self._speeches: OrderedDict[str, _Speech] = OrderedDict()
         self._asks_of: dict[str, str] = {}  # by vLLM's request
         self._counter = itertools.count()
+        self._vision = VisionTimes()
 
     def run(self) -> None:
         """Draft until the process is ended."""
@@ -183,11 +185,8 @@ class DrafterEngine:
         now_s = time.monotonic()
         first_token_s = output.metrics.first_token_ts if output.metrics else now_s
         scheduled_s = output.metrics.scheduled_ts if output.metrics else speech.preprocessed_s
-        vision_s = sum(
-            stats["encoder_forward_secs"]
-            for worker in self._engine.collective_rpc("get_encoder_timing_stats")
-            for stats in worker.values()
-        )
+        self._vision.note(self._engine.collective_rpc(vision_times.RPC), self._engine.renderer)
+        vision_s = self._vision.take(f"{output.request_id}-")
         return wire.Stamps(
             speech.ask.asked_s,
             speech.preprocessed_s,

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstart.drafting.timeline import Span, Stage, Timeline
+from headstart.engine import vision_times
 from headstart.engine.answer import Answer
 from headstart.engine.asking import AskDetails
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions
 from headstart.engine.report import Report
+from headstart.engine.vision_times import VisionTimes
 from headstart.errors import EngineStartError
 from headstart.media.clip import Clip
 
@@ -59,7 +61,7 @@ class Target:
                 " `headstart doctor` checks the installation."
             ) from error
         self._counter = itertools.count()
-        self._vision_s: dict[str, float] = {}
+        self._vision = VisionTimes()
 
     def text(self, token_ids: Sequence[int]) -> str:
         """Tokens as they read, marks left out."""
@@ -133,22 +135,16 @@ class Target:
         )
 
     async def _vision_seconds(self, request_id: str) -> float:
-        """Time in the vision tower, as vLLM's workers measured it.
+        """Time in the vision tower.
 
-        The workers hand over all requests' figures at once and forget them, so those of
-        other running requests are kept until they are asked for. The question waits for the
-        engine's step to end, so it is not asked where nothing was measured.
+        The question waits for the engine's step to end, so it is not asked where nothing was
+        measured.
         """
         if not self._times_vision:
             return 0.0
-        for worker in await self._engine.collective_rpc("get_encoder_timing_stats"):
-            for name, stats in worker.items():
-                # Several workers encode the same frames together: the slowest counts.
-                self._vision_s[name] = max(
-                    self._vision_s.get(name, 0.0), stats["encoder_forward_secs"]
-                )
-        ours = [name for name in self._vision_s if name.startswith(f"{request_id}-")]
-        return sum(self._vision_s.pop(name) for name in ours)
+        workers = await self._engine.collective_rpc(vision_times.RPC)
+        self._vision.note(workers, self._engine.renderer)
+        return self._vision.take(f"{request_id}-")
 
     @staticmethod
     def _engine_spans(metrics: Any, vision_s: float) -> list[Span]:

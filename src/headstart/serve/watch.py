@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.drafting.timeline import Span, Stage, Timeline
+from headstart.engine import vision_times
 from headstart.engine.answer import Answer
 from headstart.engine.report import Report
-
-MAX_KEPT_VISION_TIMES = 4096
+from headstart.engine.vision_times import VisionTimes
 
 
 @dataclass
@@ -90,7 +90,7 @@ class WatchedEngine:
     def __init__(self, engine: Any) -> None:
         self._engine = engine
         self._watches: dict[str, Watch] = {}
-        self._vision_s: dict[str, float] = {}
+        self._vision = VisionTimes()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -137,20 +137,10 @@ class WatchedEngine:
     async def vision_s(self, watch: Watch) -> float:
         """Time in the vision tower, as vLLM's workers measured it; 0 where they do not."""
         await self.gather_times()
-        ours = [name for name in self._vision_s if f"-{watch.request_id}-" in name]
-        return sum(self._vision_s.pop(name) for name in ours)
+        return self._vision.take(f"-{watch.request_id}-")
 
     async def gather_times(self) -> None:
         """Fetch all times measured since; vLLM keeps them until somebody does."""
-        if not self.times_vision:
-            return
-        for worker in await self._engine.collective_rpc("get_encoder_timing_stats"):
-            for name, stats in worker.items():
-                self._vision_s[name] = max(
-                    self._vision_s.get(name, 0.0), stats["encoder_forward_secs"]
-                )
-        while len(self._vision_s) > MAX_KEPT_VISION_TIMES:
-            del self._vision_s[next(iter(self._vision_s))]
-        # The same switch makes the renderer keep times that nobody reads.
-        if (unread := getattr(self._engine.renderer, "_mm_timing_registry", None)) is not None:
-            unread.stat()
+        if self.times_vision:
+            workers = await self._engine.collective_rpc(vision_times.RPC)
+            self._vision.note(workers, self._engine.renderer)
