@@ -84,6 +84,7 @@ def test_the_stream_heard_of_longest_ago_is_forgotten_first():
     for stream in (first, second, first, third):
         tell(memory, [1, 2], stream=stream)
     assert len(memory) == 2
+    assert memory.num_answers == 3
     assert asked(memory, stream=first) == [1, 2]
     assert asked(memory, stream=second) == []
 

@@ -11,8 +11,9 @@ def test_passes_with_and_without_drafts_are_told_in_order():
     record.passed(start=0, num_scheduled=3, num_said=3)
     record.hand(Proposal())
     record.passed(start=3, num_scheduled=0, num_said=1)
-    report = record.report((1, 2, 3, 4))
+    report = record.report((1, 2, 3, 4), num_remembered=7)
     assert report.accepted == (2, 0)
+    assert report.num_remembered == 7
     assert report.fates == (Fate("memory", 0, (1, 2, 9), 5.0, 2),)
     assert Report.parse(report.params()) == report
 

@@ -441,6 +441,7 @@ def test_figures_are_on_vllms_own_page(north):
         "headstart_fused_answers_total",
         "headstart_answers_total",
         "headstart_drafter_up",
+        "headstart_memory_answers",
         'headstart_turned_away_total{reason="tenant"}',
         'headstart_stage_seconds_count{stage="prefill"}',
         "vllm:num_requests_running",

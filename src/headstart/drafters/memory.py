@@ -110,6 +110,11 @@ class Memory:
         """How many streams are remembered."""
         return len(self._streams)
 
+    @property
+    def num_answers(self) -> int:
+        """How many answers are remembered, of all streams."""
+        return sum(map(len, self._streams.values()))
+
     def begin(self, ask: Ask) -> None:
         """See `Drafter`."""
         if ask.remembered:

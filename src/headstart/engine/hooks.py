@@ -65,11 +65,11 @@ class NoProposals:
         return [[] for _ in sampled_token_ids]
 
 
-def cascade_of(sources: Sources, vocabulary: TextVocabulary) -> Cascade:
+def cascade_of(sources: Sources, vocabulary: TextVocabulary, memory: Memory) -> Cascade:
     """The drafters that live beside the scheduler."""
     drafters: list[Drafter] = []
     if sources.memory:
-        drafters.append(Memory())
+        drafters.append(memory)
     if sources.ngram:
         drafters.append(Ngram())
     if sources.rehearsal:
@@ -96,7 +96,8 @@ class HeadstartScheduler(Scheduler):
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
         self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
-        self._drafters = cascade_of(options.sources, self._vocabulary)
+        self._memory = Memory()
+        self._drafters = cascade_of(options.sources, self._vocabulary, self._memory)
         self._line = (
             DrafterLine(Line(options.line), options.sources.resync) if options.line else None
         )
@@ -139,7 +140,7 @@ class HeadstartScheduler(Scheduler):
         left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
         record = self._records.pop(request_id, None)
         if record is not None and left_by_connector is None:
-            left_by_connector = record.report(answer).params()
+            left_by_connector = record.report(answer, self._memory.num_answers).params()
         return left_by_connector, left_by_encoder
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:

@@ -22,6 +22,8 @@ class Report:
     accepted: tuple[int, ...]
     """How many drafted tokens each pass accepted."""
     fates: tuple[Fate, ...]
+    num_remembered: int = 0
+    """Answers in the engine's memory, of all streams, when this one was complete."""
 
     def params(self) -> dict[str, Any]:
         """The form `parse` reads: plain values only."""
@@ -29,7 +31,13 @@ class Report:
             [fate.source, fate.start, list(fate.tokens), fate.made_at_s, fate.num_accepted]
             for fate in self.fates
         ]
-        return {FIELD: {"accepted": list(self.accepted), "fates": fates}}
+        return {
+            FIELD: {
+                "accepted": list(self.accepted),
+                "fates": fates,
+                "remembered": self.num_remembered,
+            }
+        }
 
     @classmethod
     def parse(cls, params: Mapping[str, Any] | None) -> Self | None:
@@ -41,7 +49,7 @@ class Report:
             Fate(source, start, tuple(tokens), made_at_s, num_accepted)
             for source, start, tokens, made_at_s, num_accepted in given["fates"]
         )
-        return cls(tuple(given["accepted"]), fates)
+        return cls(tuple(given["accepted"]), fates, given["remembered"])
 
 
 class PassRecord:
@@ -69,7 +77,7 @@ class PassRecord:
             fate = Fate(handed.source, start, tokens, handed.made_at_s, num_accepted)
             self._fates.append(fate)
 
-    def report(self, answer: Sequence[int]) -> Report:
+    def report(self, answer: Sequence[int], num_remembered: int = 0) -> Report:
         """Of the whole answer. Tokens accepted beyond its end were not the answer's."""
         accepted = [min(count, max(0, len(answer) - start)) for start, count in self._passes]
         fates = tuple(
@@ -82,4 +90,4 @@ class PassRecord:
             )
             for fate in self._fates
         )
-        return Report(tuple(accepted), fates)
+        return Report(tuple(accepted), fates, num_remembered)

@@ -16,6 +16,7 @@ ANSWERS = Counter("headstart_answers", "Answers for which drafts were looked for
 FUSED = Counter("headstart_fused_answers", "Answers whose draft was checked with the prompt.")
 PREVIEWS = Counter("headstart_previews", "Previews sent.")
 CACHED = Counter("headstart_cached_tokens", "Prompt tokens that were computed before.")
+REMEMBERED = Gauge("headstart_memory_answers", "Answers remembered to draft from.")
 DRAFTER_UP = Gauge("headstart_drafter_up", "1 while the drafter's engine is up.")
 UPLOAD_BYTES = Gauge("headstart_upload_bytes", "Bytes of uploaded recordings.")
 LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could not be written.")
@@ -37,6 +38,7 @@ def count_answer(watch: Watch) -> None:
     if watch.report is None:
         return
     ANSWERS.inc()
+    REMEMBERED.set(watch.report.num_remembered)
     FUSED.inc(watch.fused)
     SAVED.inc(watch.num_accepted)
     for source, (drafted, accepted) in watch.by_source().items():
