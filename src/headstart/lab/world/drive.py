@@ -26,7 +26,7 @@ from headstart.media.simulation import SensorModel, simulate
 from headstart.media.video import Video
 
 LAB_SIZE = SensorSize(168, 168)
-"""Square, since the models crop to a square; a multiple of their patches of 14 pixels."""
+"""Square, since the models crop to a square; a multiple of their patches of 21 pixels."""
 FRAME_HZ = 20
 NUM_FRAMES = 8
 WINDOW_US = 50_000
