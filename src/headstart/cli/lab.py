@@ -61,7 +61,8 @@ class Which(Enum):
     BOTH = "both"
 
 
-_STEPS = {Which.TARGET: 500, Which.DRAFTER: 1200}
+_STEPS = {Which.TARGET: 360, Which.DRAFTER: 600}
+_EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 900}
 _VIEWS = {Which.TARGET: 64, Which.DRAFTER: 24}
 """Frames, or windows of five slices, that the eyes see in a step."""
 
@@ -100,9 +101,11 @@ def train(
     output: Annotated[Path, typer.Argument(help="Where the models go, and what a run notes.")],
     model: Annotated[Which, typer.Option(help="Which of the pair.")] = Which.BOTH,
     steps: Annotated[
-        int | None, typer.Option(help="Steps of answering; 500 or 1200 unless given.")
+        int | None, typer.Option(help="Steps of answering; 360 or 600 unless given.")
     ] = None,
-    eye_steps: Annotated[int, typer.Option(help="Steps of seeing, before any word.")] = 750,
+    eye_steps: Annotated[
+        int | None, typer.Option(help="Steps of seeing before; 750 or 900 unless given.")
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 12,
     questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 8,
     learning_rate: Annotated[float, typer.Option(help="AdamW's, at its highest.")] = 1e-3,
@@ -138,7 +141,7 @@ def train(
                 seed=seed,
             ),
             eye_course=Course(
-                num_steps=eye_steps,
+                num_steps=eye_steps or _EYE_STEPS[which],
                 batch_size=_VIEWS[which],
                 learning_rate=learning_rate,
                 seed=seed,
