@@ -61,7 +61,7 @@ class Which(Enum):
     BOTH = "both"
 
 
-_STEPS = {Which.TARGET: 360, Which.DRAFTER: 600}
+_STEPS = {Which.TARGET: 320, Which.DRAFTER: 600}
 _EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 900}
 _VIEWS = {Which.TARGET: 64, Which.DRAFTER: 24}
 """Frames, or windows of five slices, that the eyes see in a step."""
@@ -101,7 +101,7 @@ def train(
     output: Annotated[Path, typer.Argument(help="Where the models go, and what a run notes.")],
     model: Annotated[Which, typer.Option(help="Which of the pair.")] = Which.BOTH,
     steps: Annotated[
-        int | None, typer.Option(help="Steps of answering; 360 or 600 unless given.")
+        int | None, typer.Option(help="Steps of answering; 320 or 600 unless given.")
     ] = None,
     eye_steps: Annotated[
         int | None, typer.Option(help="Steps of seeing before; 750 or 900 unless given.")

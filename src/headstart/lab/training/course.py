@@ -18,7 +18,7 @@ class Course:
     learning_rate: float = 1e-3
     # The last pictures of a clip make a glance; the last share of the steps sees it whole.
     glance: int | None = None
-    whole_share: float = 0.3
+    whole_share: float = 0.2
     lowest_share: float = 0.05
     warmup_share: float = 0.05
     weight_decay: float = 0.05
