@@ -61,8 +61,8 @@ class Which(Enum):
     BOTH = "both"
 
 
-_STEPS = {Which.TARGET: 320, Which.DRAFTER: 600}
-_EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 900}
+_STEPS = {Which.TARGET: 560, Which.DRAFTER: 500}
+_EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 1800}
 _VIEWS = {Which.TARGET: 64, Which.DRAFTER: 24}
 """Frames, or windows of five slices, that the eyes see in a step."""
 
@@ -101,13 +101,14 @@ def train(
     output: Annotated[Path, typer.Argument(help="Where the models go, and what a run notes.")],
     model: Annotated[Which, typer.Option(help="Which of the pair.")] = Which.BOTH,
     steps: Annotated[
-        int | None, typer.Option(help="Steps of answering; 320 or 600 unless given.")
+        int | None, typer.Option(help="Steps of answering; 560 or 500 unless given.")
     ] = None,
     eye_steps: Annotated[
-        int | None, typer.Option(help="Steps of seeing before; 750 or 900 unless given.")
+        int | None, typer.Option(help="Steps of seeing before; 750 or 1800 unless given.")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 12,
     questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 8,
+    facts: Annotated[int, typer.Option(help="Single facts asked for beside them.")] = 12,
     learning_rate: Annotated[float, typer.Option(help="AdamW's, at its highest.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Of weights, order and questions.")] = 0,
     threads: Annotated[
@@ -135,6 +136,7 @@ def train(
                 num_steps=steps or _STEPS[which],
                 batch_size=batch_size,
                 num_questions=questions,
+                num_drilled=facts,
                 learning_rate=learning_rate,
                 # The drafter's slices are averaged: it always sees the window whole.
                 glance=2 if which is Which.TARGET else None,

@@ -58,6 +58,7 @@ def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tm
         Course(3, batch_size=2, num_questions=2, num_examined=1, glance=2),
         Course(2, batch_size=2, num_examined=1),
         size=tiny_size(),
+        num_looked_at=2,
         num_evaluated=2,
         num_questions_each=2,
         num_threads=1,
@@ -88,11 +89,14 @@ def test_drives_rendered_since_a_run_began_are_refused(cache, lab_tokenizer, tmp
     def stop(course, history):
         raise KeyboardInterrupt
 
+    def words_only(name):
+        return stop if name == "drafter" else lambda course, history: None
+
     with pytest.raises(KeyboardInterrupt):
-        run.train("drafter", lab_tokenizer, lambda line: None, lambda name: stop)
+        run.train("drafter", lab_tokenizer, lambda line: None, words_only)
     cache.fill(Split.TRAIN.seeds(3))
     with pytest.raises(LabError, match="another num_drives"):
-        run.train("drafter", lab_tokenizer, lambda line: None, lambda name: stop)
+        run.train("drafter", lab_tokenizer, lambda line: None, words_only)
 
 
 def test_the_tokenizer_is_made_once_for_a_pair(lab_tokenizer, tmp_path):

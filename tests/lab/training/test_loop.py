@@ -12,13 +12,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from headstart.errors import LabError
+from headstart.lab.language.facts import Fact
 from headstart.lab.training.course import Course
 from headstart.lab.training.lessons import drawn
 from headstart.lab.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
 from headstart.lab.training.run import make_learner
 from headstart.lab.training.savepoint import History, Savepoint
 from headstart.lab.training.sizes import PairSize
-from headstart.lab.training.speaking import Speaking
+from headstart.lab.training.speaking import Speaking, pack_lesson
 from tests.lab.training.pupil import MadeUpLessons, course, make_tokenizer, run, teach
 
 pytestmark = pytest.mark.slow
@@ -107,6 +108,17 @@ def test_a_glance_is_the_end_of_the_clip():
     speaking = Speaking(learner, lessons, lessons, Course(10, glance=2, whole_share=0.2))
     for step, seen in ((7, [6, 7]), (8, [*range(8)])):
         assert speaking._glance(lesson, step).pictures[:, 0, 0, 0].tolist() == seen
+
+
+def test_facts_are_asked_for_one_by_one_beside_the_questions():
+    learner = make_learner("target", PairSize.tiny(), make_tokenizer())
+    lesson = MadeUpLessons().lesson(0, Random(0), 2)
+    alone = pack_lesson(learner, lesson)
+    drilled = pack_lesson(learner, lesson, [Fact("road", "edge", "left"), Fact("car", "is", "red")])
+    assert drilled.lengths[:2] == alone.lengths
+    assert len(drilled.lengths) == 4
+    added = drilled.targets[len(alone.targets) :].tolist()
+    assert added == [*learner.template.answer("left"), *learner.template.answer("red")]
 
 
 def test_what_has_learned_before_moves_a_tenth():

@@ -15,10 +15,12 @@ class Course:
     num_drives: int = 0
     batch_size: int = 8
     num_questions: int = 16
+    # Facts asked for beside the questions, a word each.
+    num_drilled: int = 0
     learning_rate: float = 1e-3
     # The last pictures of a clip make a glance; the last share of the steps sees it whole.
     glance: int | None = None
-    whole_share: float = 0.2
+    whole_share: float = 0.12
     lowest_share: float = 0.05
     warmup_share: float = 0.05
     weight_decay: float = 0.05

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import LabError
 from headstart.lab.cache import Cache
+from headstart.lab.language.facts import Fact
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import Answer
 
@@ -30,10 +31,14 @@ class Exchange:
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A clip and exchanges about it; pictures are uint8 ``[pictures, height, width, 3]``."""
+    """A clip and exchanges about it; pictures are uint8 ``[pictures, height, width, 3]``.
+
+    ``facts`` is all that the house has to say of the clip, whatever is asked.
+    """
 
     pictures: NDArray[np.uint8]
     exchanges: tuple[Exchange, ...]
+    facts: tuple[Fact, ...] = ()
 
 
 class Lessons(Protocol):
@@ -87,6 +92,8 @@ class CachedLessons:
         return Lesson(
             pictures,
             tuple(Exchange(each, random.choice(each.value), answers[each]) for each in asked),
+            # Each once, in the order in which the answers state them.
+            tuple(dict.fromkeys(fact for answer in answers.values() for fact in answer.facts)),
         )
 
 

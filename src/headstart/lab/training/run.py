@@ -43,7 +43,8 @@ class Run:
     eye_course: Course
     size: PairSize = field(default_factory=PairSize)
     save_every_s: float = 300.0
-    num_evaluated: int = 125
+    num_looked_at: int = 125
+    num_evaluated: int = 40
     num_questions_each: int = 4
     num_threads: int = 1
 
@@ -94,7 +95,7 @@ class Run:
         optimizer = optimizer_of(eyes, decay=course.weight_decay)
         savepoint = Savepoint(notes / "eyes.pt")
         train(eyes, optimizer, naming, course, savepoint, self.save_every_s, report)
-        names = naming.accuracies(self.num_evaluated)
+        names = naming.accuracies(self.num_looked_at)
         named = ", ".join(f"{name} {share:.2f}" for name, share in names.items())
         say(f"{learner.name}'s eyes name right, of what they never saw: {named}")
         return names

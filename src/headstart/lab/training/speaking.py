@@ -1,9 +1,12 @@
 """Teaching a model to answer: a clip's pictures, and all its questions packed behind them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import torch
 
+from headstart.lab.language.facts import Fact
 from headstart.lab.training.course import Course
 from headstart.lab.training.learner import Learner
 from headstart.lab.training.lessons import Lesson, Lessons, drawn
@@ -17,6 +20,9 @@ class Speaking:
     For most of the course a clip is shown as a glance, the last few of its pictures, since
     neighbouring ones hardly differ and a glance costs a fraction. The last share of the steps sees
     all of them, as the finished model will: the same before the question, with more before that.
+
+    A sentence holds few words that depend on the clip. So beside the questions single facts are
+    asked for ("road edge" - "kerb"): what to look at for which word is learned from those.
     """
 
     def __init__(
@@ -28,11 +34,15 @@ class Speaking:
     def teach(self, step: int) -> float:
         """Add the gradient of the mean loss over all answer tokens; return that mean."""
         course = self._course
-        batch = [
-            self._glance(self._lessons.lesson(number, random, course.num_questions), step)
-            for number, random in drawn(step, course.batch_size, len(self._lessons), course.seed)
-        ]
-        packs = [pack_lesson(self._learner, lesson) for lesson in batch]
+        packs, batch = [], []
+        for number, random in drawn(step, course.batch_size, len(self._lessons), course.seed):
+            lesson = self._lessons.lesson(number, random, course.num_questions)
+            lesson = self._glance(lesson, step)
+            num_drilled = min(course.num_drilled, len(lesson.facts))
+            packs.append(
+                pack_lesson(self._learner, lesson, random.sample(lesson.facts, num_drilled))
+            )
+            batch.append(lesson)
         num_targets = sum(len(packed.targets) for packed in packs)
         total = 0.0
         for packed, lesson in zip(packs, batch, strict=True):
@@ -56,16 +66,18 @@ class Speaking:
 
     def _glance(self, lesson: Lesson, step: int) -> Lesson:
         num = self._course.num_glanced(step) or len(lesson.pictures)
-        return Lesson(lesson.pictures[-num:], lesson.exchanges)
+        return replace(lesson, pictures=lesson.pictures[-num:])
 
 
-def pack_lesson(learner: Learner, lesson: Lesson) -> Packed:
+def pack_lesson(learner: Learner, lesson: Lesson, drilled: Sequence[Fact] = ()) -> Packed:
     """A lesson in the learner's own ids."""
+    asked = [(each.wording, each.answer.text) for each in lesson.exchanges]
+    asked += [(f"{fact.subject} {fact.attribute}", fact.value) for fact in drilled]
     template = learner.template
     num_tokens = learner.num_tokens(len(lesson.pictures))
     return pack(
         [
-            Turn(template.prompt(each.wording, num_tokens), template.answer(each.answer.text))
-            for each in lesson.exchanges
+            Turn(template.prompt(question, num_tokens), template.answer(answer))
+            for question, answer in asked
         ]
     )
