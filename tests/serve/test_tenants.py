@@ -441,12 +441,13 @@ def test_figures_are_on_vllms_own_page(north):
         "headstart_fused_answers_total",
         "headstart_answers_total",
         "headstart_drafter_up",
-        "headstart_memory_answers",
         'headstart_turned_away_total{reason="tenant"}',
         'headstart_stage_seconds_count{stage="prefill"}',
         "vllm:num_requests_running",
     ):
         assert name in text, name
+    (remembered,) = [li for li in text.splitlines() if li.startswith("headstart_memory_answers ")]
+    assert float(remembered.split()[-1]) > 0
 
 
 def test_the_dashboard_asks_for_figures_that_exist(north):

@@ -64,7 +64,7 @@ class Which(Enum):
 _STEPS = {Which.TARGET: 560, Which.DRAFTER: 500}
 _EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 1800}
 _VIEWS = {Which.TARGET: 64, Which.DRAFTER: 24}
-"""Frames, or windows of five slices, that the eyes see in a step."""
+"""Frames, or windows of events, that the eyes see in a step."""
 
 
 @app.command()

@@ -123,6 +123,11 @@ def test_lessons_are_the_house_s_own(cache):
     both = [each.lesson(4, Random(7), 3).exchanges for each in (target, drafter)]
     assert [e.wording for e in both[0]] == [e.wording for e in both[1]]
     assert [e.answer.text for e in both[0]] != [e.answer.text for e in both[1]]
+    for each in (target, drafter):
+        lesson = each.lesson(4, Random(7), 16)
+        stated = {fact for exchange in lesson.exchanges for fact in exchange.answer.facts}
+        assert set(lesson.facts) == stated
+        assert len(lesson.facts) == len(stated) > 1
     with pytest.raises(LabError, match="choose target or drafter"):
         CachedLessons(cache, [], "judge")
     with pytest.raises(LabError, match="headstart lab data"):
