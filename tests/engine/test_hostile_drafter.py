@@ -210,12 +210,13 @@ def test_an_ask_the_drafter_cannot_read_ends_nothing_but_itself(headstart, oracl
         wire.Ask("long", words, (5, 72, 96, 3), bytes(5 * 72 * 96 * 3), 8, 0.0),
         wire.Ask("shapeless", "What?", (-5, -72, 96, 3), bytes(5 * 72 * 96 * 3), 8, 0.0),
         wire.Ask("empty", "What?", (0, 0, 0, 0), b"", 8, 0.0),
+        wire.Ask("thin", "What?", (5, 1, 1, 3), bytes(5 * 3), 8, 0.0),
         wire.Said("nobody", (1, 2, 3)),
     ):
         while not send(outlet, ask):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-    outlet.close()
+    outlet.close(linger=round(PATIENCE_S * 1e3))  # every one of them is delivered
     assert_answers_are_the_targets(headstart, oracle, rng, 2)
     (asked,) = random_asked(rng, 1)
     heard = threading.Event()

@@ -76,6 +76,9 @@ class EventGptMultiModalProcessor(BaseMultiModalProcessor[EventGptProcessingInfo
         self, hf_data: Mapping[str, object], hf_kwargs: Mapping[str, object]
     ) -> BatchFeature:
         windows: Sequence[Any] = hf_data["videos"]  # type: ignore[assignment]
+        if not all(len(window) for window in windows):
+            # The engine would take the prompt and die of it in the tower, with all its requests.
+            raise ValueError("A window without a slice has nothing to look at: render its events")
         slices = [np.asarray(picture) for window in windows for picture in window]
         pixels = self.info.ctx.call_hf_processor(
             self.info.get_image_processor(), {"images": slices}, hf_kwargs
