@@ -41,7 +41,7 @@ test: setup ## every test, real engines included
 	$(BIN)/pytest -q
 
 verdict: setup ## every test, and what fails once more: CI's judgement
-	$(BIN)/python .ci/verdict.py -q
+	$(BIN)/python .ci/verdict.py -q --durations=40 --durations-min=5
 
 bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than untrained models
 	$(BIN)/python benchmarks/engine_overhead.py
