@@ -61,8 +61,8 @@ class Which(Enum):
     BOTH = "both"
 
 
-_STEPS = {Which.TARGET: 560, Which.DRAFTER: 500}
-_EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 1800}
+_STEPS = {Which.TARGET: 420, Which.DRAFTER: 360}
+_EYE_STEPS = {Which.TARGET: 750, Which.DRAFTER: 1100}
 _VIEWS = {Which.TARGET: 64, Which.DRAFTER: 24}
 """Frames, or windows of events, that the eyes see in a step."""
 
@@ -101,10 +101,10 @@ def train(
     output: Annotated[Path, typer.Argument(help="Where the models go, and what a run notes.")],
     model: Annotated[Which, typer.Option(help="Which of the pair.")] = Which.BOTH,
     steps: Annotated[
-        int | None, typer.Option(help="Steps of answering; 560 or 500 unless given.")
+        int | None, typer.Option(help="Steps of answering; 420 or 360 unless given.")
     ] = None,
     eye_steps: Annotated[
-        int | None, typer.Option(help="Steps of seeing before; 750 or 1800 unless given.")
+        int | None, typer.Option(help="Steps of seeing before; 750 or 1100 unless given.")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Clips a step.")] = 12,
     questions: Annotated[int, typer.Option(help="Questions packed with each clip.")] = 8,

@@ -14,7 +14,7 @@ _INK, _GRID, _FAINT, _TAUGHT, _HELD_OUT = "#333333", "#e4e4e4", "#c5d5ea", "#2a6
 def draw_curve(
     path: Path, title: str, losses: Sequence[float], held_out: Sequence[tuple[int, float]]
 ) -> None:
-    """Losses of every step, their running mean, and the held-out loss; the scale is logarithmic."""
+    """Losses of every step, their mean over a few, and the held-out loss, on a log scale."""
     values = [*losses, *(loss for _, loss in held_out)] or [1.0]
     low, high = log(max(min(values), 1e-4)), log(max(*values, 1e-3))
     high = max(high, low + 0.1)
@@ -37,7 +37,7 @@ def draw_curve(
         step = len(losses) * mark // 5
         draw.text((point(step, 1)[0] - 12, bottom + 8), str(step), fill=_INK, font=font)
     _line(draw, [point(step + 1, loss) for step, loss in enumerate(losses)], _FAINT, 1)
-    _line(draw, [point(step + 1, loss) for step, loss in enumerate(_running(losses))], _TAUGHT, 2)
+    _line(draw, [point(step + 1, loss) for step, loss in enumerate(_smooth(losses))], _TAUGHT, 2)
     _line(draw, [point(step, loss) for step, loss in held_out], _HELD_OUT, 2)
     for step, loss in held_out:
         x, y = point(step, loss)
@@ -56,8 +56,7 @@ def _line(
         draw.line(points, fill=colour, width=width)
 
 
-def _running(losses: Sequence[float], share: float = 0.05) -> list[float]:
-    means: list[float] = []
-    for loss in losses:
-        means.append(loss if not means else (1 - share) * means[-1] + share * loss)
-    return means
+def _smooth(losses: Sequence[float], reach: int = 6) -> list[float]:
+    """Each with its neighbours of both sides, so that a fall is drawn where it was."""
+    around = [losses[max(0, step - reach) : step + reach + 1] for step in range(len(losses))]
+    return [sum(some) / len(some) for some in around]
