@@ -1,4 +1,4 @@
-"""What is waited for where the drafter is stopped, killed, or never up.
+"""What is waited for where the drafter is stopped or killed, beside one never started.
 
     python benchmarks/drafter_gone.py
 
@@ -10,6 +10,7 @@ in benchmarks/results.
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -84,8 +85,7 @@ def compared(
         found: dict[bool, tuple[Answer, float]] = {}
         for drafted in (False, True) if number % 2 else (True, False):
             if drafted:
-                for process in drafters():
-                    process.send_signal(sent)
+                signal_drafters(sent)
             found[drafted] = timed(beside if drafted else alone, clip)
         (without, without_s), (gone, gone_s) = found[False], found[True]
         num_differing += without.token_ids != gone.token_ids
@@ -110,10 +110,12 @@ def timed(headstart: Headstart, clip: Clip) -> tuple[Answer, float]:
     return answer, time.perf_counter() - began_s
 
 
-def drafters() -> list[psutil.Process]:
-    """Every drafter that runs under this process now."""
-    children = psutil.Process().children(recursive=True)
-    return [one for one in children if any("drafter_process" in word for word in one.cmdline())]
+def signal_drafters(sent: signal.Signals) -> None:
+    """To every drafter that runs under this process now."""
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it was ending by itself
+            if any("drafter_process" in word for word in child.cmdline()):
+                child.send_signal(sent)
 
 
 if __name__ == "__main__":
