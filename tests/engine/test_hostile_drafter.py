@@ -117,6 +117,11 @@ def test_a_drafter_that_is_wrong_follows_the_target(headstart, oracle, rng, proc
         outlet.close()
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is shared, not seated")
+def test_a_drafter_beside_the_target_on_cores_lets_it_go_first(process):
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+
+
 def test_a_stopped_drafter_changes_no_token(headstart, oracle, rng, process):
     os.kill(process.pid, signal.SIGSTOP)
     try:

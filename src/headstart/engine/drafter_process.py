@@ -16,6 +16,7 @@ from headstart.errors import EngineStartError
 
 _PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 1.0
+YIELDING = 19  # the lowest priority
 LONGEST_PAUSE_S = 60.0
 
 
@@ -120,6 +121,8 @@ def main() -> None:
     spec = DrafterSpec.parse(sys.argv[1])
     if spec.cores:
         os.sched_setaffinity(0, spec.cores)  # before anything starts a thread
+        # The target's front end and scheduler use these cores too, and never wait for a drafter.
+        os.nice(YIELDING)
     # The engine in this very process: one thing to watch, and no message between it and us.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the parent to handle
