@@ -1,10 +1,18 @@
 """Costs are found again in answers that were made from them, and forecasts come out right."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
-from headstart.bench.calibration import check_forecasts, drafting_costs, plain_costs
+from headstart.bench.calibration import (
+    check_forecasts,
+    drafting_costs,
+    plain_costs,
+    survival_of,
+)
 from headstart.bench.result import BARE
-from tests.bench.played import COSTS, played_result
+from tests.bench.played import COSTS, played_result, played_sample
 
 
 def test_the_costs_that_made_the_answers_are_found_again():
@@ -30,3 +38,24 @@ def test_forecasts_are_within_a_tenth_of_what_was_played():
     assert by_method["wrong"].forecast_speedup < 1
     assert by_method["wrong"].break_even == pytest.approx(0.3, abs=0.15)
     assert by_method[BARE].break_even is None
+
+
+def test_forecasts_hold_on_a_machine_that_was_slower_for_one_method():
+    result = played_result()
+    slowed = tuple(
+        replace(s, end_to_end_s=1.6 * s.end_to_end_s, first_token_s=1.6 * s.first_token_s)
+        if s.beside == "memory"
+        else s
+        for s in result.samples
+    )
+    for check in check_forecasts(replace(result, samples=slowed)):
+        assert abs(check.error) < 0.1, check
+
+
+def test_a_last_pass_says_nothing_of_what_lies_beyond_the_answer():
+    sample = played_sample(random.Random(0), "memory", "memory", (0, 0, 5), "fixed")
+    # Two drafts were right to the end of their answers, one was wrong after two tokens.
+    samples = [replace(sample, accepted=accepted) for accepted in ((9, 4), (9, 1), (9, 2, 3))]
+    first, later = survival_of(samples)
+    assert first.shares == (1.0,) * 9
+    assert later.shares == pytest.approx((1.0, 1.0, 2 / 3, 2 / 3))

@@ -11,7 +11,8 @@ from tests.bench.played import played_result
 CHARTS = (
     "End to end, every answer",
     "First token, every answer",
-    "Acceptance by position",
+    "Acceptance by position, verified with the prompt",
+    "Acceptance by position, later drafts",
     "Five stages",
     "One answer",
     "Speed-up against answer length",
@@ -43,7 +44,7 @@ def test_a_browser_shows_it_whole(browser, tmp_path, width):
     (tmp_path / "bench.html").write_text(page(played_result()))
     address = (tmp_path / "bench.html").as_uri()
     with browser.open(address, width=width) as opened:
-        assert opened.evaluate("document.querySelectorAll('svg.chart').length") == 12
+        assert opened.evaluate("document.querySelectorAll('svg.chart').length") == 2 * len(CHARTS)
         # Nothing sticks out sideways: tables scroll in their own box.
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         smallest = opened.evaluate(

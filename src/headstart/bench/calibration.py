@@ -1,13 +1,15 @@
 """Costs from measured answers, and forecasts made of them held against what was measured.
 
 One line of costs serves all of headstart's methods in a workload: what a pass takes, what a draft
-adds to it. Only how far drafts survive is a method's own. So a forecast can be wrong, and says by
-how much. vLLM's own drafters run another engine loop, and have a line each.
+adds to it. Only how far drafts survive is a method's own, and how fast the machine was while it
+was measured, as bare vLLM beside it felt it. So a forecast can be wrong, and says by how much.
+vLLM's own drafters run another engine loop, and have a line each.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from statistics import median
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from headstart.planner.survival import Survival
 
 @dataclass(frozen=True, slots=True)
 class ForecastCheck:
-    """One method in one workload: median wall time, and what the cost model says of it."""
+    """One method in one workload: mean wall time, and what the cost model says of it."""
 
     workload: str
     method: str
@@ -45,11 +47,11 @@ class ForecastCheck:
 
 def plain_costs(bare: Sequence[Sample]) -> Costs:
     """Of bare vLLM: the prompt, and a step of it."""
-    long = [sample for sample in bare if sample.num_tokens > 1]
-    steps = [(s.end_to_end_s - s.first_token_s) / (s.num_tokens - 1) for s in long]
+    num_steps = sum(sample.num_tokens - 1 for sample in bare)
+    decoding_s = sum(sample.end_to_end_s - sample.first_token_s for sample in bare)
     return Costs(
-        prefill_s=median(sample.first_token_s for sample in bare),
-        step_s=median(steps) if steps else 1e-6,
+        prefill_s=fmean(sample.first_token_s for sample in bare),
+        step_s=decoding_s / num_steps if num_steps else 1e-6,
     )
 
 
@@ -71,17 +73,18 @@ def drafting_costs(bare: Sequence[Sample], ours: Sequence[Sample]) -> Costs:
         step_s=step_s or plain.step_s,
         verify_token_s=token_s,
         verify_pass_s=pass_s,
-        overhead_s=median(before) - plain.prefill_s,
+        overhead_s=fmean(before) - plain.prefill_s,
     )
 
 
 def survival_of(samples: Sequence[Sample]) -> tuple[Survival, Survival]:
     """Of the drafts verified with the prompt, and of the later ones."""
-    first = [sample.accepted[0] for sample in samples if sample.accepted]
-    # An answer's last pass accepts no more than was left to say: not what a draft is worth.
-    later = [count for sample in samples for count in sample.accepted[1:-1]]
-    if not later:
-        later = [count for sample in samples for count in sample.accepted[1:]]
+    first: list[tuple[int, bool]] = []
+    later: list[tuple[int, bool]] = []
+    for sample in samples:
+        last = len(sample.accepted) - 1
+        for number, accepted in enumerate(sample.accepted):
+            (later if number else first).append((accepted, number < last))
     return _survival(first), _survival(later)
 
 
@@ -89,33 +92,56 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
     """Every method of every workload, bare vLLM first."""
     checks = []
     for workload in dict.fromkeys(name for name, _ in result.measured()):
-        bare = result.settled(workload, BARE)
-        plain = plain_costs(bare)
         names = [method for name, method in result.measured() if name == workload]
+        paces = _paces(result, workload, names)
+        bare = [
+            sample
+            for name in names
+            for sample in _at_pace(result.settled(workload, BARE, name), 1 / paces[name])
+        ]
+        ours = {name: _at_pace(result.settled(workload, name), 1 / paces[name]) for name in names}
         families: dict[str, list[Sample]] = {}
         for name in names:
-            families.setdefault(_family(name), []).extend(result.settled(workload, name))
+            families.setdefault(_family(name), []).extend(ours[name])
         nobody = Survival()
-        alone_s = _forecast_s(plain, bare, nobody, nobody)
-        measured = median(sample.end_to_end_s for sample in bare)
-        checks.append(ForecastCheck(workload, BARE, measured, alone_s, 1.0, None))
+        alone_s = _forecast_s(plain_costs(bare), bare, nobody, nobody)
+        measured_s = _mean_s(bare)
+        checks.append(ForecastCheck(workload, BARE, measured_s, alone_s, 1.0, None))
         for name in names:
-            samples = result.settled(workload, name)
             costs = drafting_costs(bare, families[_family(name)])
-            lengths = [length for sample in samples for length in sample.drafted]
-            first, later = survival_of(samples)
-            forecast_s = _forecast_s(costs, samples, first, later)
+            lengths = [length for sample in ours[name] for length in sample.drafted]
+            forecast_s = _forecast_s(costs, ours[name], *survival_of(ours[name]))
             checks.append(
                 ForecastCheck(
                     workload,
                     name,
-                    median(sample.end_to_end_s for sample in samples),
-                    forecast_s,
+                    _mean_s(ours[name]) * paces[name],
+                    forecast_s * paces[name],
                     alone_s / forecast_s,
                     break_even_accepted(costs, round(median(lengths))) if lengths else None,
                 )
             )
     return checks
+
+
+def _paces(result: BenchResult, workload: str, names: Sequence[str]) -> dict[str, float]:
+    """How slow the machine was while each method was measured, as bare vLLM beside it felt it.
+
+    Methods are measured one after another, and a shared machine is not the same for all of them.
+    """
+    usual_s = _mean_s(result.settled(workload, BARE))
+    return {name: _mean_s(result.settled(workload, BARE, name)) / usual_s for name in names}
+
+
+def _mean_s(samples: Sequence[Sample]) -> float:
+    return fmean(sample.end_to_end_s for sample in samples)
+
+
+def _at_pace(samples: Sequence[Sample], pace: float) -> list[Sample]:
+    return [
+        replace(s, end_to_end_s=s.end_to_end_s * pace, first_token_s=s.first_token_s * pace)
+        for s in samples
+    ]
 
 
 def _family(method: str) -> str:
@@ -124,25 +150,33 @@ def _family(method: str) -> str:
 
 
 def _forecast_s(costs: Costs, samples: Sequence[Sample], first: Survival, later: Survival) -> float:
-    """The median over the answers' own lengths; each pass is priced as an average one."""
+    """The mean over the answers' own lengths; each pass is priced as an average one."""
     num_later = sum(sample.num_passes - 1 for sample in samples) or 1
     tokens = sum(sum(s.drafted) - s.first_drafted for s in samples) / num_later
     share = sum(len(s.drafted) - bool(s.first_drafted) for s in samples) / num_later
     pass_s = costs.step_s + costs.verify_pass_s * share + costs.verify_token_s * tokens
-    fused = sum(sample.first_drafted for sample in samples) / len(samples)
+    fused = fmean(sample.first_drafted for sample in samples)
     first_s = costs.prefill_s + costs.overhead_s + costs.verify_token_s * fused
-    seconds = {
-        length: first_s + pass_s * passes_after_first(length, later, first)
-        for length in {sample.num_tokens for sample in samples}
-    }
-    return median(seconds[sample.num_tokens] for sample in samples)
+    lengths = Counter(sample.num_tokens for sample in samples)
+    return fmean(
+        (first_s + pass_s * passes_after_first(length, later, first) for length in lengths),
+        weights=lengths.values(),
+    )
 
 
-def _survival(accepted: Sequence[int]) -> Survival:
-    histogram = [0] * (max(accepted, default=0) + 1)
-    for count in accepted:
-        histogram[count] += 1
-    return Survival.of_histogram(histogram)
+def _survival(passes: Sequence[tuple[int, bool]]) -> Survival:
+    """From how many tokens each pass accepted, and whether there were more to accept.
+
+    An answer's last pass accepts no more than was left to say, and tells nothing of what is
+    beyond: it counts as far as it goes (the product limit of Kaplan and Meier).
+    """
+    shares, share = [], 1.0
+    for place in range(max((accepted for accepted, _ in passes), default=0)):
+        tried = sum(accepted > place or (accepted == place and more) for accepted, more in passes)
+        right = sum(accepted > place for accepted, _ in passes)
+        share *= right / tried
+        shares.append(share)
+    return Survival(tuple(shares))
 
 
 def _least_squares(

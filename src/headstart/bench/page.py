@@ -59,6 +59,7 @@ def page(result: BenchResult) -> str:
 
 def _section(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]) -> str:
     chart, words = gantt(result, workload)
+    first, later = acceptance(result, workload)
     return "".join(
         [
             f"<h2>{escape(workload)}</h2>",
@@ -73,7 +74,8 @@ def _section(result: BenchResult, workload: str, rows: dict[str, dict[str, float
                 "First token, every answer",
                 distribution(result, workload, "first_token_s", "ms from question to first token"),
             ),
-            _figure("Acceptance by position", acceptance(result, workload)),
+            _figure("Acceptance by position, verified with the prompt", first),
+            _figure("Acceptance by position, later drafts", later),
             _figure("Five stages", stages(result, workload)),
             _figure("One answer", chart, words),
             _figure("Speed-up against answer length", speedup_by_length(result, workload)),
@@ -111,7 +113,8 @@ def _forecasts(result: BenchResult) -> str:
     )
     return (
         "<h2>Forecast</h2><p class=soft>What the planner's cost model says of the same answers,"
-        " from one line of costs a workload and each method's survival.</p><div class=wide><table>"
+        " from one line of costs a workload, each method's survival and the machine's pace beside"
+        " it. Mean end to end.</p><div class=wide><table>"
         f"<tr><th>workload, method</th><th>measured</th><th>forecast</th><th>off by</th></tr>{rows}"
         "</table></div>"
     )

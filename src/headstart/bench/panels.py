@@ -12,6 +12,8 @@ from headstart.drafting.timeline import Stage
 MAX_POSITIONS = 32
 LENGTH_BINS = 6
 
+Curves = dict[str, list[tuple[float, float]]]
+
 
 def colours_of(result: BenchResult) -> dict[str, str]:
     """One colour a method, the same in every chart."""
@@ -33,23 +35,26 @@ def distribution(result: BenchResult, workload: str, measure: str, label: str) -
     return strips(groups, label, colours_of(result))
 
 
-def acceptance(result: BenchResult, workload: str) -> str:
-    """Share of drafts of which at least so many tokens were accepted."""
-    curves = {}
+def acceptance(result: BenchResult, workload: str) -> tuple[str, str]:
+    """Share of drafts of which so many tokens were accepted: with the prompt, and after it."""
+    curves: tuple[Curves, Curves] = ({}, {})
     for method in methods_of(result, workload)[1:]:
-        samples = [s for s in result.settled(workload, method) if any(s.accepted)]
-        first, later = survival_of(samples)
-        longer = later if later.shares else first
-        if longer.shares:
-            shares = enumerate(longer.shares[:MAX_POSITIONS], start=1)
-            curves[method] = [(0.0, 100.0), *((float(i), 100 * s) for i, s in shares)]
-    return lines(
-        curves,
-        "position in the draft",
-        "% of passes that accept at least this far",
-        colours=colours_of(result),
-        nothing="no drafted token was accepted",
+        survivals = survival_of(result.settled(workload, method))
+        for drawn, survival in zip(curves, survivals, strict=True):
+            if survival.shares:
+                shares = enumerate(survival.shares[:MAX_POSITIONS], start=1)
+                drawn[method] = [(0.0, 100.0), *((float(i), 100 * s) for i, s in shares)]
+    first, later = (
+        lines(
+            drawn,
+            "position in the draft",
+            "% of passes that accept at least this far",
+            colours=colours_of(result),
+            nothing="no drafted token was accepted",
+        )
+        for drawn in curves
     )
+    return first, later
 
 
 def stages(result: BenchResult, workload: str) -> str:

@@ -108,7 +108,8 @@ def bench(
     about = environment(["headstart", *sys.argv[1:]])
     progress = Console(stderr=True)
     with progress.status("") as status:
-        run = Run(rig.start, methods, workloads, Course(rounds, settle, apart), status.update)
+        say = status.update if progress.is_terminal else progress.print
+        run = Run(rig.start, methods, workloads, Course(rounds, settle, apart), say)
         try:
             run.run()
         except KeyboardInterrupt:

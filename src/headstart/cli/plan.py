@@ -167,7 +167,7 @@ def _print_measured(bench: Path) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("workload", no_wrap=True)
     table.add_column("method", no_wrap=True)
-    for heading in ("measured ms", "forecast ms", "off by", "speed-up", "draft pays from"):
+    for heading in ("mean ms", "forecast ms", "off by", "speed-up", "draft pays from"):
         table.add_column(heading, justify="right")
     for check in checks:
         table.add_row(
