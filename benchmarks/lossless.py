@@ -1,21 +1,22 @@
 """Does drafting change a token? A grid of settings against bare vLLM, on held-out lab drives.
 
-    python benchmarks/lossless.py --target T --drafter D --questions 2000 [--dtype bfloat16]
+    python benchmarks/lossless.py --questions 2000 [--dtype bfloat16]
 
 Every answer with drafts is compared with the one bare vLLM gives to the same question alone. The
 grid: each source of drafts and all of them; 1, 4 and 16 streams at a time; prefix caching on and
 off; prompts in chunks of several sizes. In bfloat16 sums depend on the shape of a batch, so words
 can differ without any draft: each first difference is printed with the margin between the two
 most likely tokens there, beside those of bare vLLM at another batch size.
-Prints a row a setting, and a JSON line last.
+Prints a row a setting, and a JSON line last, which is also kept in benchmarks/results: as far as
+it has come, after every setting.
 """
 
 import argparse
 import asyncio
 import itertools
-import json
 import os
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,9 +27,12 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports 
 from headstart import Answer, Clip, EventDrafter, Headstart, Sources
 from headstart.engine.model import Model
 from headstart.lab.language.questions import Question
+from headstart.lab.measurement import Measurement
+from headstart.lab.pair import Pair, find_pair
 from headstart.lab.split import Split
 from headstart.lab.world.drive import Drive
 
+RESULTS = Path(__file__).parent / "results"
 BATCHES = (1, 4, 16)
 CHUNKS = (256, 700, 8192)
 NOTHING = Sources(memory=False, ngram=False)
@@ -83,14 +87,27 @@ def main() -> None:
     clips = Clips()
     bare = Bare(options, clips)
     accepted: list[int] = []
-    summary: dict[str, Any] = {"dtype": options.dtype, "questions": 0, "differences": []}
+    summary: dict[str, Any] = {
+        "pair": "lab pair" if options.installed else options.pair.target.parent.name,
+        "dtype": options.dtype,
+        "settings": 0,
+        "questions": 0,
+        "accepted_tokens": 0,
+        "num_differences": 0,
+        "differences": [],
+    }
+    measurement = Measurement(f"lossless_{options.dtype}", sys.argv, summary)
     for setting, batches in grid.items():
         found = _compare(setting, batches, options, clips, bare, accepted)
         num_asked = sum(len(asked) for rounds in batches.values() for asked in rounds)
+        summary["settings"] += 1
         summary["questions"] += num_asked
+        summary["accepted_tokens"] = sum(accepted)
+        summary["num_differences"] += len(found)
         summary["differences"] += [
             {**asdict(setting), "batch": batch, **asdict(difference)} for batch, difference in found
         ]
+        measurement.write(options.output)
         print(f"{setting}: {num_asked} asked, {len(found)} differ", flush=True)
     if options.dtype != "float32":
         everything = [
@@ -103,9 +120,8 @@ def main() -> None:
         summary["bare_differences"] = [asdict(difference) for difference in together]
         print(f"bare vLLM, 16 at a time against 1: {len(together)} differ")
     bare.close()
-    summary["num_differences"] = len(summary["differences"])
-    summary["accepted_tokens"] = sum(accepted)
-    print(json.dumps(summary))
+    measurement.write(options.output)
+    print(measurement.line())
 
 
 class Clips:
@@ -131,9 +147,9 @@ class Bare:
         from vllm import LLM
 
         self._options, self._clips = options, clips
-        self._view = Model.checked(options.target).view
+        self._view = Model.checked(str(options.pair.target)).view
         self._llm = LLM(
-            options.target,
+            str(options.pair.target),
             **_engine(options),
             max_num_seqs=max(BATCHES),
             enable_prefix_caching=False,
@@ -197,7 +213,7 @@ def _compare(
     accepted: list[int],
 ) -> list[tuple[int, Difference]]:
     sources, beside = DRAFTERS[setting.drafts]
-    drafter = EventDrafter(options.drafter, _engine(options)) if beside else None
+    drafter = EventDrafter(options.pair.drafter, _engine(options)) if beside else None
     arguments = {
         **_engine(options),
         "max_num_seqs": max(BATCHES),
@@ -206,7 +222,8 @@ def _compare(
         "enable_chunked_prefill": True,
     }
     found = []
-    with Headstart(options.target, drafter=drafter, sources=sources, vllm=arguments) as headstart:
+    target = str(options.pair.target)
+    with Headstart(target, drafter=drafter, sources=sources, vllm=arguments) as headstart:
         for batch, rounds in batches.items():
             for asked in rounds:
                 answers = asyncio.run(_ask(headstart, batch, asked, options, clips))
@@ -250,14 +267,17 @@ def _engine(options: argparse.Namespace) -> dict[str, Any]:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--drafter", type=Path, required=True)
+    parser.add_argument("--pair", type=Path, help="another pair than the installed one")
     parser.add_argument("--questions", type=int, default=2000)
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--settings", type=int, help="only so many engines of the grid, by --seed")
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    options.installed = options.pair is None
+    options.pair = find_pair() if options.installed else Pair.at(options.pair)
+    return options
 
 
 if __name__ == "__main__":

@@ -51,6 +51,10 @@ def test_the_summary_has_every_workload_and_method_with_its_figures():
     assert wrong["end_to_end"] < 1
     assert wrong["tokens_per_pass"] == 1
     assert memory["first_token"] < 1.0  # a draft never brings the first token sooner
+    assert memory["passes_per_answer"] < wrong["passes_per_answer"] / 3
+    assert 4 < memory["accepted_with_prompt"] < memory["drafted_with_prompt"]
+    assert wrong["accepted_with_prompt"] == 0
+    assert memory["end_to_end_p95"] > 1.2 > 1 > wrong["end_to_end_p95"]
     assert memory["answers"] == 20
     assert memory["other_words"] == 0
 

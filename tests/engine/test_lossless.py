@@ -3,7 +3,7 @@
 import pytest
 from tests.test_benchmarks import last_line_of
 
-from headstart.lab.tiny import TinyEventGpt
+from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
 
 pytestmark = pytest.mark.engine
 
@@ -11,11 +11,12 @@ SEED_OF_A_CASCADE = 6  # with prefix caching, in chunks of 256
 
 
 @pytest.mark.timeout(1800)  # three engines and fifty clips, on whatever else a machine does
-def test_no_setting_of_the_slice_changes_a_token(tiny_target, tmp_path):
+def test_no_setting_of_the_slice_changes_a_token(tmp_path):
+    TinyVideoLlava().save(tmp_path / "target")
     TinyEventGpt().save(tmp_path / "drafter")
     figures = last_line_of(
         "lossless.py",
-        *("--target", tiny_target, "--drafter", tmp_path / "drafter"),
+        *("--pair", tmp_path, "--output", tmp_path),
         *("--questions", 42, "--max-tokens", 24, "--settings", 1, "--seed", SEED_OF_A_CASCADE),
     )
     assert figures["differences"] == []

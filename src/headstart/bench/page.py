@@ -86,7 +86,10 @@ def _section(result: BenchResult, workload: str, rows: dict[str, dict[str, float
 
 def _table(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]) -> str:
     colours = colours_of(result)
-    headings = ("method", "end to end", "first token", "tokens/pass", "throughput", "median", "n")
+    headings = (
+        *("method", "end to end", "its p95", "first token", "tokens/pass", "passes"),
+        *("accepted with the prompt", "throughput", "median", "n"),
+    )
     lines = []
     for method in methods_of(result, workload)[1:]:
         row = rows[method]
@@ -96,7 +99,9 @@ def _table(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]
             f"<tr><td><b class=key style='background:var(--{colours[method]})'></b>"
             f"{escape(method)}</td>"
             f"<td{won}>{row['end_to_end']:.2f} <span class=soft>[{low:.2f}, {high:.2f}]</span></td>"
-            f"<td>{row['first_token']:.2f}</td><td>{row['tokens_per_pass']:.2f}</td>"
+            f"<td>{row['end_to_end_p95']:.2f}</td><td>{row['first_token']:.2f}</td>"
+            f"<td>{row['tokens_per_pass']:.2f}</td><td>{row['passes_per_answer']:.1f}</td>"
+            f"<td>{row['accepted_with_prompt']:.1f} of {row['drafted_with_prompt']:.1f}</td>"
             f"<td>{row['throughput']:.2f}</td><td>{row['end_to_end_ms']:.0f} ms</td>"
             f"<td>{row['answers']:.0f}</td></tr>"
         )

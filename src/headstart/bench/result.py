@@ -1,10 +1,10 @@
 """A finished bench: its samples, what was run where, and the summary everything else quotes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, quantiles
 from typing import Any, Self
 
 from headstart.bench.intervals import Ratio, ratio_of_medians
@@ -69,6 +69,11 @@ class BenchResult:
             [getattr(ours, measure) for _, ours in pairs],
         )
 
+    def _ratio_p95(self, workload: str, method: str) -> float:
+        """Of what one answer in twenty takes longer than."""
+        bare, ours = zip(*self.pairs(workload, method), strict=True)
+        return _p95_s(bare) / _p95_s(ours)
+
     def throughput(self, workload: str, method: str) -> float:
         """Tokens a second over bare vLLM's; the median of the rounds."""
         rates = {
@@ -96,8 +101,12 @@ class BenchResult:
                 "end_to_end": round(whole.value, 4),
                 "end_to_end_low": round(whole.low, 4),
                 "end_to_end_high": round(whole.high, 4),
+                "end_to_end_p95": round(self._ratio_p95(workload, method), 4),
                 "first_token": round(first.value, 4),
                 "tokens_per_pass": round(tokens_per_pass(samples), 4),
+                "passes_per_answer": round(fmean(s.num_passes for s in samples), 4),
+                "accepted_with_prompt": round(fmean(s.accepted_with_prompt for s in samples), 4),
+                "drafted_with_prompt": round(fmean(s.first_drafted for s in samples), 4),
                 "throughput": round(self.throughput(workload, method), 4),
                 "end_to_end_ms": round(median(s.end_to_end_s for s in samples) * 1e3, 2),
                 "answers": len(samples),
@@ -138,6 +147,12 @@ class BenchResult:
             )
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BenchError(f"{path} is no result of `headstart bench` ({error!r})") from error
+
+
+def _p95_s(samples: Sequence[Sample]) -> float:
+    if len(samples) == 1:
+        return samples[0].end_to_end_s
+    return quantiles((sample.end_to_end_s for sample in samples), n=20, method="inclusive")[-1]
 
 
 def tokens_per_pass(samples: list[Sample]) -> float:

@@ -48,6 +48,11 @@ class Sample:
         """Of the target."""
         return max(1, len(self.accepted))
 
+    @property
+    def accepted_with_prompt(self) -> int:
+        """Tokens of the draft that was verified with the prompt."""
+        return self.accepted[0] if self.first_drafted and self.accepted else 0
+
     def stage_s(self, stage: Stage) -> float:
         """Time the target spent in a stage."""
         return sum(

@@ -189,13 +189,22 @@ def _print(result: BenchResult, out: Path) -> None:
             title_style="bold",
         )
         table.add_column("method", no_wrap=True)
-        for heading in ("end to end", "95%", "first token", "tokens/pass", "throughput", "ms"):
+        for heading in (
+            "end to end",
+            "95%",
+            "p95",
+            "first token",
+            "tokens/pass",
+            "throughput",
+            "ms",
+        ):
             table.add_column(heading, justify="right")
         for method, row in rows.items():
             table.add_row(
                 method,
                 f"{row['end_to_end']:.2f}x",
                 f"{row['end_to_end_low']:.2f} to {row['end_to_end_high']:.2f}",
+                f"{row['end_to_end_p95']:.2f}x",
                 f"{row['first_token']:.2f}x",
                 f"{row['tokens_per_pass']:.2f}",
                 f"{row['throughput']:.2f}x",
