@@ -4,7 +4,8 @@
 
 Hand-made ones: right requests with parts replaced, cut, repeated and nested, rubbish as video and
 as events, odd headers and paths; and schemathesis against our own schema where it is installed.
-Prints what was found, then one line of JSON; exits with 1 if anything was.
+Prints what was found, then one line of JSON, which is also kept in
+benchmarks/results; exits with 1 if anything was.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from benchmarks.serving import Server, add_arguments, ground, running
+from benchmarks.serving import Server, add_arguments, ground, keep, running
 from rich.console import Console
 from tests.serve.servers import MODEL, asking, with_events
 
@@ -323,7 +324,7 @@ def main() -> None:
         "schemathesis": said,
         "still_right": same,
     }
-    print(json.dumps(figures))
+    keep("serve_fuzz", arguments, figures)
     if result["found"] or not same:
         sys.exit(1)
 

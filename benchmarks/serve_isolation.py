@@ -4,18 +4,18 @@
 
 Each trial: tenant A asks about a fresh clip, then A again, then tenant B about the same clip, then
 B about a clip nobody has shown. B's two must take the same time, and B must be told of no cached
-token; A's second shows how large the difference would be. Prints a table, then one line of JSON.
+token; A's second shows how large the difference would be. Prints a table, then one line of JSON,
+which is also kept in benchmarks/results.
 """
 
 import argparse
-import json
 import random
 import statistics
 import time
 from pathlib import Path
 
 import httpx
-from benchmarks.serving import add_arguments, ground, running, write_clip
+from benchmarks.serving import add_arguments, ground, keep, running, write_clip
 from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking
@@ -91,7 +91,7 @@ def main() -> None:
         "p_b_same_differs_from_fresh": chance_of(times["b same"], times["b fresh"]),
         "p_a_again_differs_from_first": chance_of(times["a again"], times["a first"]),
     }
-    print(json.dumps(figures))
+    keep("serve_isolation", arguments, figures)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """Many streams on one server for minutes, with faults: is anything lost, wrong or slower?
 
-    python -m benchmarks.serve_load --streams 16 --minutes 10 --fault-every 20 \\
-        --target pair/target --drafter pair/drafter --clips clips --dtype bfloat16
+    python -m benchmarks.serve_load --streams 16 --minutes 10 --fault-every 20
 
 Each stream asks the same questions about the same clips again and again, half of them streamed,
-and compares every answer with what vLLM's plain server said before. Then the same load without
-faults on both servers, one after the other: throughput and times beside each other. The log's
-disk is full from the first line on. Prints a table, then one line of JSON.
+and compares every answer with what vLLM's plain server said before. First the same load without
+faults and without previews on both servers, one after the other: throughput and times beside each
+other. Then with faults, and previews of what is streamed. The log's disk is full from the first
+line on. Prints a table, then one line of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -25,7 +25,15 @@ from typing import Any
 
 import httpx
 import psutil
-from benchmarks.serving import QUESTIONS, Clip, Server, add_arguments, ground, running
+from benchmarks.serving import (
+    QUESTIONS,
+    Clip,
+    Server,
+    add_arguments,
+    ground,
+    keep,
+    running,
+)
 from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking, chunks_of, content_of, with_events
@@ -81,6 +89,7 @@ class Load:
     streams: int
     seconds: float
     headstart: bool
+    previews: bool = False
 
     def run(self, server: Server, fault: Callable[[int], str] | None, every_s: float) -> Tally:
         """Until the time is over; every request that was begun is finished."""
@@ -112,11 +121,10 @@ class Load:
                 body = asking(clip.video_url, question, max_tokens=self.max_tokens)
                 body["stream"] = chance.random() < 0.5
                 if self.headstart:
-                    body["headstart"] = {"stream": f"camera-{number}", "preview": body["stream"]}
+                    previewed = self.previews and body["stream"]
+                    body["headstart"] = {"stream": f"camera-{number}", "preview": previewed}
                     if clip.events is not None:
-                        start = chance.randrange(100_000, 400_000)
-                        window = {"start_us": start, "stop_us": start + 80_000}
-                        body = with_events(body, url=clip.events.as_uri(), **window)
+                        body = with_events(body, url=clip.events.as_uri())
                 self._ask(client, body, (clip.name, question), tally)
 
     def _ask(self, client: httpx.Client, body: Any, name: tuple[str, str], tally: Tally) -> None:
@@ -270,7 +278,7 @@ def main() -> None:
                     lambda: client.get("/ready").json()["drafter"] == "up", "the drafter up", 600
                 )
             quiet = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
-            faulty = Load(*shape, 60 * arguments.minutes, headstart=True).run(
+            faulty = Load(*shape, 60 * arguments.minutes, headstart=True, previews=True).run(
                 ours, Faults(ours, clips[0]), arguments.fault_every
             )
             ready = client.get("/ready").json()
@@ -284,7 +292,7 @@ def main() -> None:
     console.print(table)
     for line in [*faulty.lost[:5], *faulty.wrong[:5], *quiet.lost[:5], *quiet.wrong[:5]]:
         console.print(line, markup=False)
-    print(json.dumps({"streams": arguments.streams, "ready": ready, **figures}))
+    keep("serve_load", arguments, {"streams": arguments.streams, "ready": ready, **figures})
 
 
 if __name__ == "__main__":

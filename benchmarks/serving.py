@@ -3,9 +3,10 @@
 import argparse
 import contextlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,13 @@ from tests.serve.servers import (
     toml,
 )
 
+from headstart.lab.answering import held_out_drive
+from headstart.lab.language.questions import Question
+from headstart.lab.measurement import Measurement
+from headstart.lab.pair import find_pair
 from headstart.lab.street import street_video
 from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
+from headstart.lab.world.drive import LabClip
 from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.video import Video
@@ -39,12 +45,11 @@ ENGINE: dict[str, Any] = {
     "block_size": 32,
     "kv_cache_memory_bytes": 1 << 30,
 }
-QUESTIONS = (
-    "What is happening?",
-    "Is anyone crossing the road?",
-    "What is the car ahead doing?",
-    "Is it safe to go on?",
+QUESTIONS = tuple(
+    question.usual
+    for question in (Question.DESCRIBE, Question.VEHICLES, Question.SAFE, Question.WEATHER)
 )
+NUM_CLIPS = 8
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,22 @@ class Clip:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The models and the clips; without any, small untrained ones and a drawn street."""
+    """The models and the clips; without any, the lab pair and seconds of a held-out drive."""
     parser.add_argument("--target", type=Path)
     parser.add_argument("--drafter", type=Path)
+    parser.add_argument("--tiny", action="store_true", help="untrained models, and a drawn street")
     parser.add_argument("--clips", type=Path, help="*.mp4, with events *.npz of the same name")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+
+
+def keep(name: str, arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
+    """Leave the figures where results are, and print them as one line of JSON."""
+    pair = "untrained" if arguments.tiny else str(arguments.target or "lab pair")
+    command = ["python", "-m", f"benchmarks.{name}", *sys.argv[1:]]
+    measurement = Measurement(name, command, {"pair": pair, **figures})
+    measurement.write(arguments.output)
+    print(measurement.line())
 
 
 @dataclass(frozen=True)
@@ -126,16 +142,35 @@ def ground(arguments: argparse.Namespace) -> Iterator[Ground]:
     with tempfile.TemporaryDirectory(prefix="headstart-bench-") as made:
         home = Path(made)
         target, drafter, clips = arguments.target, arguments.drafter, arguments.clips
-        if target is None:
+        if arguments.tiny:
             target, drafter = home / "target", home / "drafter"
             TinyVideoLlava().save(target)
             TinyEventGpt().save(drafter)
+        elif target is None:
+            pair = find_pair()
+            target, drafter = pair.target, pair.drafter
         if clips is None:
             clips = home / "clips"
             clips.mkdir()
-            for number in range(8):
-                write_clip(clips / f"street-{number}.mp4", seed=number)
+            drive = [] if arguments.tiny else held_out_drive(NUM_CLIPS)
+            for number in range(NUM_CLIPS):
+                path = clips / f"second-{number}.mp4"
+                if arguments.tiny:
+                    write_clip(path, seed=number)
+                else:
+                    write_second(path, drive[number])
         yield Ground(home, target, drafter, clips, arguments.dtype)
+
+
+def write_second(path: Path, second: LabClip) -> None:
+    """A second of a drive, its times from 0 on as a camera's file has them."""
+    video, events = second.clip.video, second.clip.events
+    assert video is not None
+    assert events is not None
+    start_us = int(video.times_us[0])
+    Video(video.frames, video.times_us - start_us).write(path)
+    moved = replace(events, t=events.t - start_us)
+    write_recording(path.with_suffix(".npz"), [moved], events.sensor)
 
 
 def write_clip(path: Path, seed: int) -> None:
@@ -148,4 +183,13 @@ def write_clip(path: Path, seed: int) -> None:
     write_recording(path.with_suffix(".npz"), simulate(seen), SensorSize(96, 64))
 
 
-__all__ = ["QUESTIONS", "Clip", "Ground", "Server", "add_arguments", "ground", "running"]
+__all__ = [
+    "QUESTIONS",
+    "Clip",
+    "Ground",
+    "Server",
+    "add_arguments",
+    "ground",
+    "keep",
+    "running",
+]
