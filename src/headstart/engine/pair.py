@@ -87,7 +87,7 @@ class Pair:
                         for shown in screen.end():
                             yield shown
                         if worth is not None and wanted:
-                            worth.judge(question.stream, newest.values(), piece)
+                            worth.judge(question.stream, piece)
                         timeline = drafter_timeline(newest.values(), question.loading)
                         yield replace(piece, drafter_timeline=timeline)
                         return

@@ -121,7 +121,7 @@ class Answering:
             await self._ask(passage, asked.told(details, ask), exchange)
         watch.drafter = drafter_timeline(hearing.newest.values(), None)
         if judged and wanted and (answer := watch.answer()) is not None:
-            self._worth.judge(stream, hearing.newest.values(), answer)
+            self._worth.judge(stream, answer)
 
     async def _ask(self, passage: Passage, body: bytes, exchange: Exchange | None) -> None:
         scope, receive = passage.onward(body)
