@@ -2,11 +2,12 @@
 
     python benchmarks/lossless.py --questions 2000 [--dtype bfloat16]
 
-Every answer with drafts is compared with the one bare vLLM gives to the same question alone. The
+Every answer with drafts is compared with the one bare vLLM gives to the same question. The
 grid: each source of drafts and all of them; 1, 4 and 16 streams at a time; prefix caching on and
 off; prompts in chunks of several sizes. In bfloat16 sums depend on the shape of a batch, so words
 can differ without any draft: each first difference is printed with the margin between the two
-most likely tokens there, beside those of bare vLLM at another batch size.
+most likely tokens there, beside those of bare vLLM at another batch size; bare vLLM is then asked
+one question at a time, and in float32 sixteen.
 Prints a row a setting, and a JSON line last, which is also kept in benchmarks/results: as far as
 it has come, after every setting.
 """
@@ -98,6 +99,9 @@ def main() -> None:
     }
     measurement = Measurement(f"lossless_{options.dtype}", sys.argv, summary)
     for setting, batches in grid.items():
+        if options.dtype == "float32":
+            everything = (asked for rounds in batches.values() for asked in rounds)
+            bare.prepare(list(dict.fromkeys(itertools.chain(*everything))))
         found = _compare(setting, batches, options, clips, bare, accepted)
         num_asked = sum(len(asked) for rounds in batches.values() for asked in rounds)
         summary["settings"] += 1
@@ -141,7 +145,7 @@ class Clips:
 
 
 class Bare:
-    """vLLM alone, one question at a time; it stays up, to be asked about margins."""
+    """vLLM alone; it stays up, to be asked about margins."""
 
     def __init__(self, options: argparse.Namespace, clips: Clips) -> None:
         from vllm import LLM
@@ -156,8 +160,12 @@ class Bare:
         )
         self._answers: dict[Asked, list[int]] = {}
 
+    def prepare(self, asked: Sequence[Asked]) -> None:
+        """Ask all this at once, as many at a time as the grid ever does."""
+        self._answers.update(self._said([one for one in asked if one not in self._answers]))
+
     def answer(self, asked: Asked) -> list[int]:
-        """What the target says with nobody beside it."""
+        """What the target says with nobody beside it; alone, where it was not prepared."""
         if asked not in self._answers:
             ((_, tokens),) = self._said([asked])
             self._answers[asked] = tokens
