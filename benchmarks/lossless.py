@@ -2,12 +2,13 @@
 
     python benchmarks/lossless.py --questions 2000 [--dtype bfloat16]
 
-Every answer with drafts is compared with the one bare vLLM gives to the same question. The
-grid: each source of drafts and all of them; 1, 4 and 16 streams at a time; prefix caching on and
-off; prompts in chunks of several sizes. In bfloat16 sums depend on the shape of a batch, so words
-can differ without any draft: each first difference is printed with the margin between the two
-most likely tokens there, beside those of bare vLLM at another batch size; bare vLLM is then asked
-one question at a time, and in float32 sixteen.
+Every answer with drafts is compared with the one bare vLLM gives to the same question. The grid:
+each source of drafts and all of them, verified whether they pay or not; 1, 4 and 16 streams at a
+time; prefix caching on and off; prompts in chunks of several sizes. In bfloat16 sums depend on the
+shape of a batch, so words can differ without any draft: each first difference is kept with the
+margin between the two most likely tokens there, beside those of bare vLLM at another batch size;
+bare vLLM is then asked one question at a time, and in float32 sixteen.
+
 Prints a row a setting, and a JSON line last, which is also kept in benchmarks/results: as far as
 it has come, after every setting.
 """
@@ -36,12 +37,11 @@ from headstart.lab.world.drive import Drive
 RESULTS = Path(__file__).parent / "results"
 BATCHES = (1, 4, 16)
 CHUNKS = (256, 700, 8192)
-NOTHING = Sources(memory=False, ngram=False)
 DRAFTERS = {
-    "memory": (Sources(ngram=False), False),
-    "ngram": (Sources(memory=False), False),
-    "eventgpt": (NOTHING, True),
-    "cascade": (Sources(), True),
+    "memory": (Sources(ngram=False, abstain=False), False),
+    "ngram": (Sources(memory=False, abstain=False), False),
+    "eventgpt": (Sources(memory=False, ngram=False, abstain=False), True),
+    "cascade": (Sources(abstain=False), True),
 }
 
 
@@ -87,12 +87,12 @@ def main() -> None:
     }
     clips = Clips()
     bare = Bare(options, clips)
-    accepted: list[int] = []
     summary: dict[str, Any] = {
         "pair": "lab pair" if options.installed else options.pair.target.parent.name,
         "dtype": options.dtype,
         "settings": 0,
         "questions": 0,
+        "drafted_tokens": 0,
         "accepted_tokens": 0,
         "num_differences": 0,
         "differences": [],
@@ -102,11 +102,12 @@ def main() -> None:
         if options.dtype == "float32":
             everything = (asked for rounds in batches.values() for asked in rounds)
             bare.prepare(list(dict.fromkeys(itertools.chain(*everything))))
-        found = _compare(setting, batches, options, clips, bare, accepted)
+        answers, found = _compare(setting, batches, options, clips, bare)
         num_asked = sum(len(asked) for rounds in batches.values() for asked in rounds)
         summary["settings"] += 1
         summary["questions"] += num_asked
-        summary["accepted_tokens"] = sum(accepted)
+        summary["drafted_tokens"] += sum(answer.num_drafted_tokens for answer in answers)
+        summary["accepted_tokens"] += sum(answer.num_accepted_tokens for answer in answers)
         summary["num_differences"] += len(found)
         summary["differences"] += [
             {**asdict(setting), "batch": batch, **asdict(difference)} for batch, difference in found
@@ -218,8 +219,7 @@ def _compare(
     options: argparse.Namespace,
     clips: Clips,
     bare: Bare,
-    accepted: list[int],
-) -> list[tuple[int, Difference]]:
+) -> tuple[list[Answer], list[tuple[int, Difference]]]:
     sources, beside = DRAFTERS[setting.drafts]
     drafter = EventDrafter(options.pair.drafter, _engine(options)) if beside else None
     arguments = {
@@ -229,18 +229,18 @@ def _compare(
         "max_num_batched_tokens": setting.chunk,
         "enable_chunked_prefill": True,
     }
-    found = []
+    given, found = [], []
     target = str(options.pair.target)
     with Headstart(target, drafter=drafter, sources=sources, vllm=arguments) as headstart:
         for batch, rounds in batches.items():
             for asked in rounds:
                 answers = asyncio.run(_ask(headstart, batch, asked, options, clips))
+                given += answers
                 for one, answer in zip(asked, answers, strict=True):
-                    accepted.append(answer.num_accepted_tokens)
                     tokens = list(answer.token_ids)
                     if tokens != bare.answer(one):
                         found.append((batch, bare.difference(one, tokens)))
-    return found
+    return given, found
 
 
 async def _ask(
