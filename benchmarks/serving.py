@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ from headstart.lab.answering import held_out_drive
 from headstart.lab.language.questions import Question
 from headstart.lab.measurement import Measurement
 from headstart.lab.pair import find_pair
+from headstart.lab.seconds import write_second
 from headstart.lab.street import street_video
 from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
-from headstart.lab.world.drive import LabClip
 from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.video import Video
@@ -160,17 +160,6 @@ def ground(arguments: argparse.Namespace) -> Iterator[Ground]:
                 else:
                     write_second(path, drive[number])
         yield Ground(home, target, drafter, clips, arguments.dtype)
-
-
-def write_second(path: Path, second: LabClip) -> None:
-    """A second of a drive, its times from 0 on as a camera's file has them."""
-    video, events = second.clip.video, second.clip.events
-    assert video is not None
-    assert events is not None
-    start_us = int(video.times_us[0])
-    Video(video.frames, video.times_us - start_us).write(path)
-    moved = replace(events, t=events.t - start_us)
-    write_recording(path.with_suffix(".npz"), [moved], events.sensor)
 
 
 def write_clip(path: Path, seed: int) -> None:

@@ -79,7 +79,7 @@ def test_every_sample_is_kept_and_paired(bench):
 @pytest.mark.engine
 def test_the_page_is_there_and_the_result_can_be_compared_and_planned_with(bench):
     out = bench[1]
-    assert (out / "bench.html").read_text().count("<figure>") == 2 * 6
+    assert (out / "bench.html").read_text().count("<figure>") == 2 * 7
     same = headstart("bench", "compare", f"{out}/bench.json", f"{out}/bench.json")
     assert same.returncode == 0, same.stderr
     assert json.loads(same.stdout.splitlines()[-1]) == {"regressions": [], "compared": 4}

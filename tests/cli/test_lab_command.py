@@ -1,8 +1,12 @@
 """`headstart lab data` and `train`, where no training is needed to see that they are right."""
 
+import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
+from headstart.lab.pair import find_pair
+from headstart.media.clip import ClipFiles
 
 
 def lab(*arguments):
@@ -32,3 +36,35 @@ def test_training_without_drives_says_what_to_run(tmp_path):
     assert done.exit_code == 1
     assert "holds no rendered drives" in done.output
     assert not (tmp_path / "none").exists()
+
+
+def test_a_drive_is_written_beside_the_pair(tmp_path):
+    pytest.importorskip(
+        "headstart_lab", reason="the lab's pair is not installed: pip install ./lab"
+    )
+    for _ in range(2):  # again into the same directory
+        done = lab("drive", tmp_path / "demo", "--seconds", 2)
+        assert done.exit_code == 0, done.output
+    pair = find_pair()
+    for model in (pair.target, pair.drafter):
+        weights = (tmp_path / "demo" / model.name / "model.safetensors").read_bytes()
+        assert weights == (model / "model.safetensors").read_bytes()
+    pictures = []
+    for second in range(2):
+        video = tmp_path / "demo" / f"second-{second}.mp4"
+        clip = ClipFiles(video, video.with_suffix(".npz"), stop_us=1_000_000).read(num_frames=8)
+        assert len(clip.video.frames) == 8
+        assert clip.video.times_us[0] == 0
+        assert 950_000 <= clip.events.t[0] <= clip.events.t[-1] < 1_000_000
+        pictures.append(clip.video.frames)
+    assert not np.array_equal(*pictures)
+
+
+def test_a_drive_overwrites_nobodys_model(tmp_path):
+    pytest.importorskip(
+        "headstart_lab", reason="the lab's pair is not installed: pip install ./lab"
+    )
+    (tmp_path / "target").mkdir()
+    done = lab("drive", tmp_path, "--seconds", 1)
+    assert done.exit_code == 1
+    assert "choose another directory" in " ".join(done.output.split())

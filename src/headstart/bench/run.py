@@ -1,15 +1,15 @@
 """Runs a bench: every method in turn with bare vLLM, question by question, round by round.
 
-Two engines are up at a time and are asked the same things alternately, so that whatever else the
-machine does falls on both. Where only one fits (``apart``), bare vLLM is started again before
-every method instead.
+Two engines are up at a time and are asked the same things alternately, one question each or a few
+of every stream, so that whatever else the machine does falls on both. Where only one fits
+(``apart``), bare vLLM is started again before every method instead.
 """
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from headstart.bench.methods import Method
 from headstart.bench.result import Block
@@ -19,6 +19,8 @@ from headstart.engine.headstart import Headstart
 from headstart.errors import BenchError, HeadstartError
 
 Start = Callable[[Method], Headstart]
+Played = list[Sample]
+TURN = 3  # answers of each stream before the other engine is asked
 
 
 @dataclass(frozen=True)
@@ -116,8 +118,7 @@ class Run:
             if work.num_streams == 1:
                 self._alternate(engines, order, work, beside, number, streams[work.name][0])
             else:
-                for name in order:
-                    self._crowd(engines[name], name, work, beside, number, streams[work.name])
+                self._crowd(engines, order, work, beside, number, streams[work.name])
 
     def _alternate(
         self,
@@ -145,42 +146,44 @@ class Run:
 
     def _crowd(
         self,
-        engine: Headstart,
-        name: str,
+        engines: dict[str, Headstart],
+        order: list[str],
         work: Workload,
         beside: str,
         number: int,
         streams: list[Sequence[Item]],
     ) -> None:
-        """All streams at once; the clock of throughput runs once each of them has settled."""
-        settled = threading.Barrier(len(streams) + 1)
+        """All streams at once on one engine, then on the other, a few answers at a time."""
+        taken: dict[str, list[Sample]] = {name: [] for name in order}
+        seconds = dict.fromkeys(order, 0.0)
+        settle, num_answers = self.course.settle, min(len(items) for items in streams)
+        starts = [0, *range(settle or TURN, num_answers, TURN)]
+        for turn, (start, stop) in enumerate(pairwise([*starts, num_answers])):
+            for name in order if turn % 2 else reversed(order):
 
-        def play(stream: int) -> list[Sample]:
-            samples = []
-            for index, item in enumerate(streams[stream]):
-                if index == self.course.settle:
-                    settled.wait()
-                place = (number, stream, index)
-                samples.append(self._ask(engine, name, work, beside, place, item))
-            return samples
+                def play(stream: int, name: str = name, part: range = range(start, stop)) -> Played:
+                    return [
+                        self._ask(
+                            engines[name],
+                            name,
+                            work,
+                            beside,
+                            (number, stream, index),
+                            streams[stream][index],
+                        )
+                        for index in part
+                    ]
 
-        with ThreadPoolExecutor(len(streams)) as pool:
-            playing = [pool.submit(play, stream) for stream in range(len(streams))]
-            for job in playing:
-                job.add_done_callback(lambda job: settled.abort() if job.exception() else None)
-            try:
-                settled.wait()
-            except threading.BrokenBarrierError:
-                errors = [error for job in playing if (error := job.exception())]
-                # The others only broke off because of it.
-                errors.sort(key=lambda error: isinstance(error, threading.BrokenBarrierError))
-                raise errors[0] from None
-            begun_s = time.monotonic()
-            samples = [sample for job in playing for sample in job.result()]
-            seconds = time.monotonic() - begun_s
-        tokens = sum(sample.num_tokens for sample in samples if sample.settled)
-        self.samples += samples
-        self.blocks.append(Block(work.name, name, beside, number, seconds, tokens))
+                begun_s = time.monotonic()
+                with ThreadPoolExecutor(len(streams)) as pool:
+                    for samples in pool.map(play, range(len(streams))):
+                        taken[name] += samples
+                if start >= settle:
+                    seconds[name] += time.monotonic() - begun_s
+        for name, samples in taken.items():
+            tokens = sum(sample.num_tokens for sample in samples if sample.settled)
+            self.samples += samples
+            self.blocks.append(Block(work.name, name, beside, number, seconds[name], tokens))
 
     def _ask(
         self,

@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, bench, doctor, events, lab, lab_demo, plan, replay, serve
+from headstart.cli import ask, bench, doctor, events, lab, lab_demo, lab_drive, plan, replay, serve
 
 app = typer.Typer(
     name="headstart",
@@ -19,6 +19,7 @@ app.command("serve")(serve.serve)
 app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
 lab.app.command("demo")(lab_demo.demo)
+lab.app.command("drive")(lab_drive.drive)
 app.add_typer(lab.app, name="lab")
 
 
