@@ -100,8 +100,8 @@ def main() -> None:
     measurement = Measurement(f"lossless_{options.dtype}", sys.argv, summary)
     for setting, batches in grid.items():
         if options.dtype == "float32":
-            everything = (asked for rounds in batches.values() for asked in rounds)
-            bare.prepare(list(dict.fromkeys(itertools.chain(*everything))))
+            at_a_time = itertools.chain(*batches.values())
+            bare.prepare(list(dict.fromkeys(itertools.chain(*at_a_time))))
         answers, found = _compare(setting, batches, options, clips, bare)
         num_asked = sum(len(asked) for rounds in batches.values() for asked in rounds)
         summary["settings"] += 1

@@ -1,4 +1,4 @@
-"""`headstart lab data` and `train`, where no training is needed to see that they are right."""
+"""`headstart lab data`, `train` and `drive`, where no training is needed to see they are right."""
 
 import numpy as np
 import pytest
