@@ -2,11 +2,13 @@
 
     python -m benchmarks.serve_load --streams 16 --minutes 10 --fault-every 20
 
-Each stream asks the same questions about the same clips again and again, half of them streamed,
-and compares every answer with what vLLM's plain server said before. First the same load without
-faults and without previews on both servers, one after the other: throughput and times beside each
-other. Then with faults, and previews of what is streamed. The log's disk is full from the first
-line on. Prints a table, then one line of JSON, which is also kept in benchmarks/results.
+Each stream follows a drive from a second of its own, asks one of four questions about each second,
+half of them streamed, and compares every answer with what vLLM's plain server said before. It asks
+on as soon as it is answered, so that the server is never idle, or `--every` so many seconds. First
+the same load without faults and without previews, on one server after the other, both cores to
+each: vLLM's, ours with memory alone, ours with the drafter. Then with faults, and previews of what
+is streamed. The log's disk is full from the first line on. Prints a table, then one line of JSON,
+which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -20,11 +22,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 import psutil
+import zmq
 from benchmarks.serving import (
     QUESTIONS,
     Clip,
@@ -39,9 +43,32 @@ from rich.table import Table
 from tests.serve.servers import asking, chunks_of, content_of, with_events
 
 from headstart.engine import wire
-from headstart.engine.line import Line, send
+from headstart.engine.line import Line, receive, send
 
 CHAT = "/v1/chat/completions"
+NUM_CLIPS = 160
+LYING_S = 6.0  # less than the next drafter takes to start
+
+
+@dataclass(frozen=True)
+class Rss:
+    """What is resident at a moment; without the drafter, which starts anew under faults."""
+
+    at_s: float
+    server_mib: float
+    engine_mib: float
+
+    @classmethod
+    def of(cls, server: Server, at_s: float) -> "Rss":
+        """Now."""
+        found = [0.0, 0.0]
+        with contextlib.suppress(psutil.Error):
+            found[0] = psutil.Process(server.process.pid).memory_info().rss / 2**20
+            for child in server.children():
+                with contextlib.suppress(psutil.Error):
+                    if "drafter_process" not in " ".join(child.cmdline()):
+                        found[1] += child.memory_info().rss / 2**20
+        return cls(at_s, *found)
 
 
 @dataclass
@@ -54,7 +81,7 @@ class Tally:
     told_to_wait: list[int] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
-    rss_mib: list[tuple[float, float]] = field(default_factory=list)
+    rss: list["Rss"] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     elapsed_s: float = 0.0
 
@@ -65,7 +92,7 @@ class Tally:
         def quantile(share: float) -> float:
             return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1e3, 1)
 
-        half = [mib for at_s, mib in self.rss_mib if at_s > self.elapsed_s / 2]
+        minutes = {int(one.at_s // 60): one for one in self.rss}
         return {
             "answers": len(ordered),
             "lost": len(self.lost),
@@ -74,7 +101,8 @@ class Tally:
             "answers_per_s": round(len(ordered) / max(self.elapsed_s, 1e-9), 2),
             **({f"p{n}_ms": quantile(n / 100) for n in (50, 95, 99)} if ordered else {}),
             "accepted_share": round(sum(self.accepted) / max(1, sum(self.tokens)), 3),
-            "rss_second_half_mib": [round(half[0]), round(half[-1])] if half else [],
+            "server_mib_by_minute": [round(one.server_mib) for one in minutes.values()],
+            "engine_mib_by_minute": [round(one.engine_mib) for one in minutes.values()],
             "faults": dict(self.faults),
         }
 
@@ -88,6 +116,7 @@ class Load:
     max_tokens: int
     streams: int
     seconds: float
+    every_s: float
     headstart: bool
     previews: bool = False
 
@@ -96,14 +125,14 @@ class Load:
         tally, began_s = Tally(), time.monotonic()
         stop_s = began_s + self.seconds
         threads = [
-            threading.Thread(target=self._stream, args=(server, number, stop_s, tally))
+            threading.Thread(target=self._stream, args=(server, number, stop_s, tally), daemon=True)
             for number in range(self.streams)
         ]
         for thread in threads:
             thread.start()
         next_fault_s, number = began_s + every_s, 0
         while time.monotonic() < stop_s and server.process.poll() is None:
-            tally.rss_mib.append((time.monotonic() - began_s, _rss_mib(server)))
+            tally.rss.append(Rss.of(server, time.monotonic() - began_s))
             if fault is not None and time.monotonic() >= next_fault_s:
                 tally.faults[fault(number)] += 1
                 next_fault_s, number = next_fault_s + every_s, number + 1
@@ -115,9 +144,15 @@ class Load:
 
     def _stream(self, server: Server, number: int, stop_s: float, tally: Tally) -> None:
         chance = random.Random(number)
+        first = number * len(self.clips) // self.streams
+        drive = itertools.cycle(self.clips[first:] + self.clips[:first])
         with httpx.Client(base_url=server.url, timeout=300, trust_env=False) as client:
+            next_s = time.monotonic() + self.every_s * number / self.streams
             while time.monotonic() < stop_s:
-                clip, question = chance.choice(self.clips), chance.choice(QUESTIONS)
+                if (pause_s := next_s - time.monotonic()) > 0:
+                    time.sleep(pause_s)
+                next_s += self.every_s
+                clip, question = next(drive), chance.choice(QUESTIONS)
                 body = asking(clip.video_url, question, max_tokens=self.max_tokens)
                 body["stream"] = chance.random() < 0.5
                 if self.headstart:
@@ -160,18 +195,6 @@ class Load:
             tally.wrong.append(f"{name}: {text!r}, not {self.expected[name]!r}")
 
 
-def _rss_mib(server: Server) -> float:
-    """Of the server and its target; the drafter starts anew under faults."""
-    total = 0
-    with contextlib.suppress(psutil.Error):
-        total = psutil.Process(server.process.pid).memory_info().rss
-        for child in server.children():
-            with contextlib.suppress(psutil.Error):
-                if "drafter_process" not in " ".join(child.cmdline()):
-                    total += child.memory_info().rss
-    return total / 2**20
-
-
 class Faults:
     """One after the other, round and round."""
 
@@ -179,8 +202,15 @@ class Faults:
         self._server = server
         self._clip = clip
         self._kinds = itertools.cycle(
-            [self.drafter_killed, self.drafter_stopped, self.noise, self.leave, self.half_open]
+            [
+                self.drafter_killed,
+                self.drafter_stopped,
+                self.drafter_lying,
+                self.clients_leaving,
+                self.half_open,
+            ]
         )
+        self.num_lies = 0
 
     def __call__(self, number: int) -> str:
         """Commit the next one; its name."""
@@ -207,22 +237,38 @@ class Faults:
             drafter.send_signal(signal.SIGSTOP)
             threading.Timer(3.0, drafter.send_signal, [signal.SIGCONT]).start()
 
-    def noise(self) -> None:
-        """Lies and rubbish on the drafter's way to the scheduler."""
+    def drafter_lying(self) -> None:
+        """An impostor in its place, who answers what is asked with rubbish."""
         if (drafter := self._drafter()) is None:
             return
         told = next(word for word in drafter.cmdline() if word.startswith("{"))
-        socket_out = Line(json.loads(told)["line"]).drafts_out()
+        line = Line(json.loads(told)["line"])
+        drafter.kill()
+        drafter.wait(10)
+        asks, drafts, previews = line.asks_in(), line.drafts_out(), line.previews_out()
         try:
-            time.sleep(0.2)
-            for number in range(200):
-                tokens = tuple(random.randrange(-9, 10**6) for _ in range(64))
-                send(socket_out, wire.Drafted(f"{number}", "liar", 0, tokens, time.monotonic()))
-                socket_out.send(random.randbytes(99), 1)
+            self._server.wait_until(lambda: self._drafter() is not None, "the next drafter", 30)
+            if successor := self._drafter():
+                send(previews, wire.Ready(successor.pid))
+            until_s = time.monotonic() + LYING_S
+            while time.monotonic() < until_s:
+                data = receive(asks, 0.1)
+                asked = wire.read_by_drafter(data) if data is not None else None
+                if isinstance(asked, wire.Ask):
+                    self._lie(asked.ask, drafts)
         finally:
-            socket_out.close()
+            for socket_of_ours in (asks, drafts, previews):
+                socket_of_ours.close()
 
-    def leave(self) -> None:
+    def _lie(self, ask: str, drafts: "zmq.Socket[bytes]") -> None:
+        for start in (0, 0, 7, 10**6):
+            tokens = tuple(random.randrange(-9, 40_000) for _ in range(64))
+            drafted = wire.Drafted(ask, "eventgpt", start, tokens, time.monotonic())
+            self.num_lies += send(drafts, drafted)
+        with contextlib.suppress(zmq.Again):
+            drafts.send(random.randbytes(99), zmq.NOBLOCK)
+
+    def clients_leaving(self) -> None:
         """Eight clients that vanish in the middle of their streams."""
         body = asking(self._clip.video_url, "Who left?", max_tokens=200, stream=True)
         for _ in range(8):
@@ -241,14 +287,23 @@ class Faults:
         threading.Timer(10.0, lambda: [one.close() for one in opened]).start()
 
 
-def expected_answers(server: Server, clips: list[Clip], most: int) -> dict[tuple[str, str], str]:
+def expected_answers(
+    server: Server, clips: list[Clip], most: int, num_at_once: int
+) -> dict[tuple[str, str], str]:
     """What vLLM alone says to everything that will be asked."""
-    client, found = server.client(), {}
-    for clip, question in itertools.product(clips, QUESTIONS):
-        body = asking(clip.video_url, question, max_tokens=most)
+
+    def ask(asked: tuple[Clip, str]) -> str:
+        body = asking(asked[0].video_url, asked[1], max_tokens=most)
         answer = client.post(CHAT, json=body).raise_for_status().json()
-        found[clip.name, question] = answer["choices"][0]["message"]["content"]
-    return found
+        return str(answer["choices"][0]["message"]["content"])
+
+    everything = list(itertools.product(clips, QUESTIONS))
+    with server.client() as client, ThreadPoolExecutor(num_at_once) as threads:
+        answers = list(threads.map(ask, everything))
+    return {
+        (clip.name, question): answer
+        for (clip, question), answer in zip(everything, answers, strict=True)
+    }
 
 
 def main() -> None:
@@ -260,39 +315,62 @@ def main() -> None:
     parser.add_argument("--compare-minutes", type=float, help="without, each; a fifth if not said")
     parser.add_argument("--fault-every", type=float, default=20.0, help="seconds")
     parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument(
+        "--every", type=float, default=0.0, help="seconds from one question of a stream to the next"
+    )
     arguments = parser.parse_args()
+    console = Console()
+
+    def say(what: str) -> None:
+        console.print(time.strftime("%H:%M:%S"), what)
+
+    every_s = arguments.every
     compared_s = 60 * (arguments.compare_minutes or arguments.minutes / 5)
 
-    with ground(arguments) as here:
+    with ground(arguments, NUM_CLIPS) as here:
         clips = here.listed()
         with running(here.start_plain(), "/health") as plain:
-            expected = expected_answers(plain, clips, arguments.tokens)
+            say("vLLM's server answers everything once")
+            expected = expected_answers(plain, clips, arguments.tokens, arguments.streams)
             shape = (clips, expected, arguments.tokens, arguments.streams)
-            bare = Load(*shape, compared_s, headstart=False).run(plain, None, 1.0)
+            say("vLLM's server under load")
+            bare = Load(*shape, compared_s, every_s, headstart=False).run(plain, None, 1.0)
         crowd = {"max_requests": 256, "max_tenant_requests": 256}
         settings = {"server": {"log": "/dev/full"}, "limits": crowd}
+        with running(replace(here, drafter=None).start_ours(**settings)) as ours:
+            say("headstart serve, memory alone")
+            remembering = Load(*shape, compared_s, every_s, headstart=True).run(ours, None, 1.0)
         with running(here.start_ours(**settings)) as ours:
             client = ours.client()
             if here.drafter is not None:
                 ours.wait_until(
                     lambda: client.get("/ready").json()["drafter"] == "up", "the drafter up", 600
                 )
-            quiet = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
-            faulty = Load(*shape, 60 * arguments.minutes, headstart=True, previews=True).run(
-                ours, Faults(ours, clips[0]), arguments.fault_every
-            )
+            say("headstart serve, with its drafter")
+            quiet = Load(*shape, compared_s, every_s, headstart=True).run(ours, None, 1.0)
+            say("headstart serve, with faults")
+            faults = Faults(ours, clips[0])
+            faulty = Load(
+                *shape, 60 * arguments.minutes, every_s, headstart=True, previews=True
+            ).run(ours, faults, arguments.fault_every)
             ready = client.get("/ready").json()
 
-    runs = {"vLLM's server": bare, "headstart serve": quiet, "with faults": faulty}
+    runs = {
+        "vLLM's server": bare,
+        "memory alone": remembering,
+        "with the drafter": quiet,
+        "with faults": faulty,
+    }
     table = Table("", *runs)
     figures = {name: tally.figures() for name, tally in runs.items()}
     for row in next(iter(figures.values())):
         table.add_row(row, *(str(found.get(row, "")) for found in figures.values()))
-    console = Console()
     console.print(table)
-    for line in [*faulty.lost[:5], *faulty.wrong[:5], *quiet.lost[:5], *quiet.wrong[:5]]:
-        console.print(line, markup=False)
-    keep("serve_load", arguments, {"streams": arguments.streams, "ready": ready, **figures})
+    for tally in runs.values():
+        for line in [*tally.lost[:5], *tally.wrong[:5]]:
+            console.print(line, markup=False)
+    told = {"streams": arguments.streams, "ready": ready, "lies": faults.num_lies}
+    keep("serve_load", arguments, {**told, **figures})
 
 
 if __name__ == "__main__":

@@ -49,7 +49,6 @@ QUESTIONS = tuple(
     question.usual
     for question in (Question.DESCRIBE, Question.VEHICLES, Question.SAFE, Question.WEATHER)
 )
-NUM_CLIPS = 8
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class Ground:
 
 
 @contextlib.contextmanager
-def ground(arguments: argparse.Namespace) -> Iterator[Ground]:
+def ground(arguments: argparse.Namespace, num_clips: int = 8) -> Iterator[Ground]:
     """Make what was not given."""
     with tempfile.TemporaryDirectory(prefix="headstart-bench-") as made:
         home = Path(made)
@@ -152,8 +151,8 @@ def ground(arguments: argparse.Namespace) -> Iterator[Ground]:
         if clips is None:
             clips = home / "clips"
             clips.mkdir()
-            drive = [] if arguments.tiny else held_out_drive(NUM_CLIPS)
-            for number in range(NUM_CLIPS):
+            drive = [] if arguments.tiny else held_out_drive(num_clips)
+            for number in range(num_clips):
                 path = clips / f"second-{number}.mp4"
                 if arguments.tiny:
                     write_clip(path, seed=number)

@@ -54,7 +54,7 @@ def test_the_last_line_is_the_summary_and_the_table_stands_above_it(bench):
             assert row["other_words"] == 0  # float32: drafts change no token
     assert "tokens/pass" in output
     assert "suffix (vLLM) was not measured" in output or "suffix (vLLM)" in summary["fixed"]
-    assert "tensor parallel 2) was not measured" in output
+    assert "two devices: the target alone on both was not measured" in output
     assert json.loads((out / "bench.json").read_text())["summary"] == summary
 
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("vllm")
 
-from headstart.engine.placement import Device, Machine, Placement, place
+from headstart.engine.placement import Device, Machine, Placement, alone_on_two, place
 
 BIND = "VLLM_CPU_OMP_THREADS_BIND"
 
@@ -24,6 +24,12 @@ def test_the_target_gets_most_of_many_cores():
     placement = cores(*range(2, 18))
     assert placement.target.environment[BIND].split(",") == [str(i) for i in range(2, 14)]
     assert placement.drafter.cores == (14, 15, 16, 17)
+
+
+def test_alone_a_target_gets_the_drafters_device_too():
+    assert alone_on_two(Machine(Device.CPU, cores=(0, 1))).environment == {BIND: "0,1"}
+    seat = alone_on_two(Machine(Device.GPU, gpus=("0", "1")))
+    assert seat.arguments == {"tensor_parallel_size": 2}
 
 
 def test_one_core_is_shared():

@@ -9,9 +9,10 @@ from typing import Any
 from headstart.bench.result import BARE
 from headstart.engine.headstart import Headstart
 from headstart.engine.options import EventDrafter, Sources
+from headstart.engine.placement import Machine, Seat, alone_on_two
 
 TIMED = "timed"
-TENSOR_PARALLEL = "bare vLLM x2"
+TWO_DEVICES = "bare vLLM x2"
 SILENT = Sources(memory=False, ngram=False)
 PEER_DRAFTS = {"per_request_spec_decode_metrics": "summary"}
 
@@ -27,6 +28,7 @@ class Method:
     """None where vLLM's scheduler is left as it is."""
     drafter: bool = False
     vllm: Mapping[str, Any] = field(default_factory=dict)
+    seat: Seat = field(default_factory=Seat)
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,10 @@ class Rig:
         it took, except where that is the method.
         """
         fixed = {"mm_processor_cache_gb": 0, "enable_mm_processor_stats": False}
-        arguments = {**fixed, **self.vllm, **method.vllm}
+        arguments = {**fixed, **self.vllm, **method.vllm, **method.seat.arguments}
         if method.sources is None:
-            return Headstart(self.target, max_draft_tokens=0, vllm=arguments)
+            with method.seat.taken():
+                return Headstart(self.target, max_draft_tokens=0, vllm=arguments)
         beside = None
         if method.drafter and self.drafter is not None:
             beside = EventDrafter(self.drafter, vllm=self.drafter_vllm)
@@ -60,7 +63,7 @@ class Rig:
             vllm=arguments,
         )
 
-    def methods(self, tensor_parallel: bool = False) -> tuple[list[Method], list[str]]:
+    def methods(self, two_devices: bool = False) -> tuple[list[Method], list[str]]:
         """Those that can run here, bare vLLM first; and of the others, why not."""
         notes = []
         found = [
@@ -97,19 +100,18 @@ class Rig:
                 Sources(memory=False, ngram=False, rehearsal=True),
             )
         )
-        if tensor_parallel:
+        if two_devices:
             found.append(
                 Method(
-                    TENSOR_PARALLEL,
-                    "vLLM alone on two devices, by tensor parallelism",
-                    vllm={"tensor_parallel_size": 2},
+                    TWO_DEVICES,
+                    "vLLM alone on both devices: two GPUs by tensor parallelism, or every core",
+                    seat=alone_on_two(Machine.here()),
                 )
             )
         else:
             notes.append(
-                "two devices: the target alone on both (tensor parallel 2) was not measured"
-                " (--tensor-parallel); where a drafter has a device of its own, that is the"
-                " baseline to ask for"
+                "two devices: the target alone on both was not measured (--two-devices); where a"
+                " drafter has a device of its own, that is the baseline to ask for"
             )
         return found, notes
 

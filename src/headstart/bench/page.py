@@ -101,12 +101,17 @@ def _table(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]
             f"<td{won}>{row['end_to_end']:.2f} <span class=soft>[{low:.2f}, {high:.2f}]</span></td>"
             f"<td>{row['end_to_end_p95']:.2f}</td><td>{row['first_token']:.2f}</td>"
             f"<td>{row['tokens_per_pass']:.2f}</td><td>{row['passes_per_answer']:.1f}</td>"
-            f"<td>{row['accepted_with_prompt']:.1f} of {row['drafted_with_prompt']:.1f}</td>"
+            f"<td>{_with_prompt(row)}</td>"
             f"<td>{row['throughput']:.2f}</td><td>{row['end_to_end_ms']:.0f} ms</td>"
             f"<td>{row['answers']:.0f}</td></tr>"
         )
     head = "".join(f"<th>{heading}</th>" for heading in headings)
     return f"<div class=wide><table><tr>{head}</tr>{''.join(lines)}</table></div>"
+
+
+def _with_prompt(row: dict[str, float]) -> str:
+    drafted = row["drafted_with_prompt"]
+    return f"{row['accepted_with_prompt']:.1f} of {drafted:.1f}" if drafted else "no draft"
 
 
 def _forecasts(result: BenchResult) -> str:

@@ -20,6 +20,7 @@ from headstart.errors import BenchError, HeadstartError
 
 Start = Callable[[Method], Headstart]
 Played = list[Sample]
+MAX_WHY = 400  # characters of an engine's complaint
 TURN = 3  # answers of each stream before the other engine is asked
 
 
@@ -93,7 +94,7 @@ class Run:
         except HeadstartError as error:
             if method is not beside:
                 raise
-            self.unmeasured[method.name] = str(error).splitlines()[0]
+            self.unmeasured[method.name] = " ".join(str(error).split())[:MAX_WHY]
             return
         with engine:
             self._play({**running, method.name: engine}, beside.name, number, streams)

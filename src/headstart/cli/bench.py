@@ -56,8 +56,11 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
-    tensor_parallel: Annotated[
-        bool, typer.Option(help="Also the target alone on two devices.")
+    two_devices: Annotated[
+        bool,
+        typer.Option(
+            "--two-devices", help="Also the target alone on its and the drafter's device."
+        ),
     ] = False,
     apart: Annotated[
         bool, typer.Option(help="One engine at a time, where two do not fit in memory.")
@@ -93,7 +96,7 @@ def bench(
         {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])},
         engine_arguments(drafter_vllm or []),
     )
-    methods, notes = rig.methods(tensor_parallel)
+    methods, notes = rig.methods(two_devices)
     if method:
         methods = [methods[0], *_chosen(methods[1:], method, "method")]
     if folder is not None:

@@ -88,6 +88,16 @@ def place(
     return _place_on_gpus(machine.gpus, num_target, target, drafter)
 
 
+def alone_on_two(machine: Machine) -> Seat:
+    """For a target that has what it and a drafter would have: two GPUs, or every core.
+
+    Left to itself vLLM keeps one core from its own threads, for its scheduler and its server.
+    """
+    if machine.device is Device.CPU:
+        return Seat({_THREADS: ",".join(map(str, machine.cores))})
+    return Seat(arguments={"tensor_parallel_size": 2})
+
+
 def _place_on_cores(
     cores: tuple[int, ...], num_target: int, environment: Mapping[str, str]
 ) -> Placement:
