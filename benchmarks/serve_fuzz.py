@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ from benchmarks.serving import Server, add_arguments, ground, keep, running
 from rich.console import Console
 from tests.serve.servers import MODEL, asking, with_events
 
+AT_ONCE = 8
+TURN = 200  # requests made and held at a time
+NOT_SENT = 0
 SECRETS = ("Traceback", "site-packages", 'File "', "/tmp/", "/home/", "/root/", "key-fuzz")
 ODD: list[Any] = [
     None, True, False, 0, -1, 1, 2**31, 2**63, 2**64, -(2**63), 10**400, 0.5, -0.0, 1e308, 5e-324,
@@ -264,20 +268,27 @@ def fuzz(server: Server, num_requests: int, videos: list[Path], seed: int) -> di
     maker, client = Maker(seed, videos), server.client("key-fuzz")
     statuses: Counter[int] = Counter()
     found: dict[str, str] = {}
-    for _ in range(num_requests):
-        sent = maker.make()
+
+    def send(sent: dict[str, Any]) -> None:
         try:
             reply = client.request(**sent)
         except (httpx.InvalidURL, UnicodeError, ValueError):
-            continue  # our own client would not send it
+            statuses[NOT_SENT] += 1  # our own client would not
+            return
         except httpx.TransportError as error:
             found.setdefault(f"the connection: {error!r}"[:80], str(sent)[:2000])
-            if server.process.poll() is not None:
-                break
-            continue
+            return
         statuses[reply.status_code] += 1
         if (wrong := judge(reply, sent)) is not None:
             found.setdefault(wrong[:80], f"{wrong}\n    {str(sent)[-1500:]}")
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for done in range(0, num_requests, TURN):
+            made = [maker.make() for _ in range(min(TURN, num_requests - done))]
+            list(threads.map(send, made))
+            print(f"{done + len(made)} of {num_requests}", file=sys.stderr, flush=True)
+            if server.process.poll() is not None:
+                break
     return {"statuses": dict(sorted(statuses.items())), "found": found}
 
 

@@ -4,9 +4,18 @@ import pytest
 
 pytest.importorskip("vllm")
 
-from headstart.engine.placement import Device, Machine, Placement, alone_on_two, place
+from headstart.engine.placement import (
+    Device,
+    Machine,
+    Placement,
+    Seat,
+    alone_on_two,
+    few_kernels,
+    place,
+)
 
 BIND = "VLLM_CPU_OMP_THREADS_BIND"
+KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 def cores(*numbers, environment=None, **target):
@@ -30,6 +39,11 @@ def test_alone_a_target_gets_the_drafters_device_too():
     assert alone_on_two(Machine(Device.CPU, cores=(0, 1))).environment == {BIND: "0,1"}
     seat = alone_on_two(Machine(Device.GPU, gpus=("0", "1")))
     assert seat.arguments == {"tensor_parallel_size": 2}
+
+
+def test_kernels_are_few_unless_the_caller_has_said_how_many():
+    assert few_kernels({}).environment == {KERNELS: "128"}
+    assert few_kernels({KERNELS: "7"}) == Seat()
 
 
 def test_one_core_is_shared():

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from headstart.lab.answering import held_out_drive
+from headstart.lab.seconds import write_second
 from tests.serve.servers import Server
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"
@@ -16,10 +18,10 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def run_examples(server: Server, clips: Path, home: Path) -> None:
+def run_examples(server: Server, home: Path) -> None:
     """Every ``sh`` and ``python`` block, in a directory with the files they name."""
-    for name in ("street.mp4", "street.npz"):
-        (home / name).write_bytes((clips / name).read_bytes())
+    (home / "demo").mkdir()
+    write_second(home / "demo" / "second-0.mp4", held_out_drive(1)[0])
     shell, python = blocks("sh"), blocks("python")
     assert len(shell) >= 2
     assert python

@@ -501,11 +501,11 @@ def test_the_page_asks_previews_and_confirms(server, browser, clips, tmp_path, w
         assert all(url.startswith((server.url, "data:", "blob:")) for url in page.requested)
 
 
-def test_the_documents_examples_run(server, clips, tmp_path):
+def test_the_documents_examples_run(server, tmp_path):
     """docs/serving.md word for word, against this server."""
     from tests.serve.documented import run_examples
 
-    run_examples(server, clips, tmp_path)
+    run_examples(server, tmp_path)
 
 
 def test_told_to_end_it_finishes_what_is_under_way(server, north, clips):

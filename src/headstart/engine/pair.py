@@ -6,6 +6,7 @@ scheduler directly; here it is only heard, to be shown and to be drawn.
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,7 @@ from headstart.engine.drafter_timeline import drafter_timeline
 from headstart.engine.listener import OnDraft
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, Sources
-from headstart.engine.placement import Seat
+from headstart.engine.placement import Seat, few_kernels
 from headstart.engine.question import Question
 from headstart.engine.sidecar import Sidecar
 from headstart.engine.target import Piece, Target
@@ -45,7 +46,7 @@ class Pair:
                 self.sidecar = Sidecar(target, drafter, sources, max_draft_tokens, vllm)
                 undo.callback(self.sidecar.close)
                 arguments, seat = self.sidecar.arguments, self.sidecar.seat
-            with seat.taken():
+            with few_kernels(os.environ).taken(), seat.taken():
                 self.target = Target(target, {**arguments, **seat.arguments})
             undo.callback(self.target.shutdown)
             if self.sidecar is not None:

@@ -12,6 +12,8 @@ from typing import Any
 
 _THREADS = "VLLM_CPU_OMP_THREADS_BIND"
 _GPUS = "CUDA_VISIBLE_DEVICES"
+_KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+_MAX_KERNELS = 128
 _DRAFTER_SHARE = 4  # the drafter gets one core in so many, and at least one
 _SHARED_GPU_MEMORY = {"target": 0.6, "drafter": 0.3}
 
@@ -86,6 +88,15 @@ def place(
     if machine.device is Device.CPU:
         return _place_on_cores(machine.cores, num_target, environment)
     return _place_on_gpus(machine.gpus, num_target, target, drafter)
+
+
+def few_kernels(environment: Mapping[str, str]) -> Seat:
+    """Keep an engine on a CPU from growing by half a gigabyte and more as it verifies drafts.
+
+    oneDNN compiles a kernel for each width of a batch and keeps 1,024 of them unless told
+    otherwise; with drafts almost every pass has another width.
+    """
+    return Seat() if _KERNELS in environment else Seat({_KERNELS: str(_MAX_KERNELS)})
 
 
 def alone_on_two(machine: Machine) -> Seat:

@@ -17,7 +17,7 @@ from headstart.engine.installation import require_engine
 from headstart.engine.line import OwnedLine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions
-from headstart.engine.placement import Machine, Placement, place
+from headstart.engine.placement import Machine, Placement, few_kernels, place
 from headstart.engine.target import drafting_arguments
 from headstart.errors import ModelConfigError
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
@@ -96,6 +96,7 @@ def serve(settings: Settings) -> None:
     """Serve until told to end. Exits with 1 if the engine died, so that it is started again."""
     require_engine()
     os.environ.update(environment(settings))
+    os.environ.update(few_kernels(os.environ).environment)
     with _line(settings) as line:
         found = arguments(settings, line)
         placement = _placement(settings, found)
