@@ -298,7 +298,7 @@ def run_schemathesis(server: Server, num_requests: int) -> tuple[bool, str]:
     if program is None:
         return True, "not installed"
     command = [program, "run", f"{server.url}/openapi.json", "--checks", "not_a_server_error"]
-    command += ["--max-examples", str(max(1, num_requests // 12))]
+    command += ["--max-examples", str(max(1, num_requests // 100))]
     command += ["-H", "Authorization: Bearer key-fuzz", "--no-color"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [line.strip() for line in done.stdout.strip().splitlines()]
