@@ -300,7 +300,9 @@ def run_schemathesis(server: Server, num_requests: int) -> tuple[bool, str]:
     command = [program, "run", f"{server.url}/openapi.json", "--checks", "not_a_server_error"]
     command += ["--max-examples", str(max(1, num_requests // 100))]
     command += ["-H", "Authorization: Bearer key-fuzz", "--no-color"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # It leaves files where it runs.
+    home = server.log.parent
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home)
     lines = [line.strip() for line in done.stdout.strip().splitlines()]
     if done.returncode:
         print(*lines, sep="\n")

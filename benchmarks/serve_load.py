@@ -4,8 +4,8 @@
 
 Each stream follows a drive from a second of its own, asks one of four questions about each second,
 half of them streamed, and compares every answer with what vLLM's plain server said before. It asks
-on as soon as it is answered, so that the server is never idle, or `--every` so many seconds. First
-the same load without faults and without previews, on one server after the other, both cores to
+on as soon as it is answered, so that the server is never idle. First the same load without faults
+and without previews, on one server after the other, both cores to
 each: vLLM's, ours with memory alone, ours with the drafter. Then with faults, and previews of what
 is streamed. The log's disk is full from the first line on. Prints a table, then one line of JSON,
 which is also kept in benchmarks/results.
@@ -116,7 +116,6 @@ class Load:
     max_tokens: int
     streams: int
     seconds: float
-    every_s: float
     headstart: bool
     previews: bool = False
 
@@ -147,11 +146,7 @@ class Load:
         first = number * len(self.clips) // self.streams
         drive = itertools.cycle(self.clips[first:] + self.clips[:first])
         with httpx.Client(base_url=server.url, timeout=300, trust_env=False) as client:
-            next_s = time.monotonic() + self.every_s * number / self.streams
             while time.monotonic() < stop_s:
-                if (pause_s := next_s - time.monotonic()) > 0:
-                    time.sleep(pause_s)
-                next_s += self.every_s
                 clip, question = next(drive), chance.choice(QUESTIONS)
                 body = asking(clip.video_url, question, max_tokens=self.max_tokens)
                 body["stream"] = chance.random() < 0.5
@@ -315,16 +310,12 @@ def main() -> None:
     parser.add_argument("--compare-minutes", type=float, help="without, each; a fifth if not said")
     parser.add_argument("--fault-every", type=float, default=20.0, help="seconds")
     parser.add_argument("--tokens", type=int, default=48)
-    parser.add_argument(
-        "--every", type=float, default=0.0, help="seconds from one question of a stream to the next"
-    )
     arguments = parser.parse_args()
     console = Console()
 
     def say(what: str) -> None:
         console.print(time.strftime("%H:%M:%S"), what)
 
-    every_s = arguments.every
     compared_s = 60 * (arguments.compare_minutes or arguments.minutes / 5)
 
     with ground(arguments, NUM_CLIPS) as here:
@@ -334,12 +325,12 @@ def main() -> None:
             expected = expected_answers(plain, clips, arguments.tokens, arguments.streams)
             shape = (clips, expected, arguments.tokens, arguments.streams)
             say("vLLM's server under load")
-            bare = Load(*shape, compared_s, every_s, headstart=False).run(plain, None, 1.0)
+            bare = Load(*shape, compared_s, headstart=False).run(plain, None, 1.0)
         crowd = {"max_requests": 256, "max_tenant_requests": 256}
         settings = {"server": {"log": "/dev/full"}, "limits": crowd}
         with running(replace(here, drafter=None).start_ours(**settings)) as ours:
             say("headstart serve, memory alone")
-            remembering = Load(*shape, compared_s, every_s, headstart=True).run(ours, None, 1.0)
+            remembering = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
         with running(here.start_ours(**settings)) as ours:
             client = ours.client()
             if here.drafter is not None:
@@ -347,12 +338,12 @@ def main() -> None:
                     lambda: client.get("/ready").json()["drafter"] == "up", "the drafter up", 600
                 )
             say("headstart serve, with its drafter")
-            quiet = Load(*shape, compared_s, every_s, headstart=True).run(ours, None, 1.0)
+            quiet = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
             say("headstart serve, with faults")
             faults = Faults(ours, clips[0])
-            faulty = Load(
-                *shape, 60 * arguments.minutes, every_s, headstart=True, previews=True
-            ).run(ours, faults, arguments.fault_every)
+            faulty = Load(*shape, 60 * arguments.minutes, headstart=True, previews=True).run(
+                ours, faults, arguments.fault_every
+            )
             ready = client.get("/ready").json()
 
     runs = {

@@ -46,7 +46,9 @@ class Pair:
                 self.sidecar = Sidecar(target, drafter, sources, max_draft_tokens, vllm)
                 undo.callback(self.sidecar.close)
                 arguments, seat = self.sidecar.arguments, self.sidecar.seat
-            with few_kernels(os.environ).taken(), seat.taken():
+            # Without drafts vLLM is left as it is: what others are compared with.
+            kernels = few_kernels(os.environ) if max_draft_tokens else Seat()
+            with kernels.taken(), seat.taken():
                 self.target = Target(target, {**arguments, **seat.arguments})
             undo.callback(self.target.shutdown)
             if self.sidecar is not None:

@@ -96,7 +96,8 @@ def serve(settings: Settings) -> None:
     """Serve until told to end. Exits with 1 if the engine died, so that it is started again."""
     require_engine()
     os.environ.update(environment(settings))
-    os.environ.update(few_kernels(os.environ).environment)
+    if settings.max_draft_tokens:
+        os.environ.update(few_kernels(os.environ).environment)
     with _line(settings) as line:
         found = arguments(settings, line)
         placement = _placement(settings, found)
