@@ -17,13 +17,14 @@ The last is optional; its fields are those of `engine.options.SchedulerOptions`.
 """
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from vllm.config import VllmConfig
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
-from vllm.v1.request import Request, RequestStatus
+from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.drafters.cascade import Cascade
 from headstart.drafters.memory import Memory
@@ -32,14 +33,15 @@ from headstart.drafters.port import Drafter
 from headstart.drafters.rehearsal import Rehearsal
 from headstart.drafting.draft import Draft
 from headstart.drafting.vocabulary import TextVocabulary
-from headstart.engine.asking import AskDetails
+from headstart.engine.asking import FIELD, AskDetails
 from headstart.engine.drafter_line import DrafterLine
 from headstart.engine.installation import require_engine
 from headstart.engine.line import Line
-from headstart.engine.options import SchedulerOptions, Sources
+from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.pass_clock import PassClock
 from headstart.engine.report import PassRecord
 from headstart.engine.speech import text_vocabulary
+from headstart.engine.stop_strings import num_until_stop
 from headstart.engine.verification import verifies_sampled
 from headstart.planner.thrift import Thrift
 
@@ -90,8 +92,16 @@ class HeadstartScheduler(Scheduler):
                 ' \'{"method": "custom_class", "num_speculative_tokens": 32,'
                 ' "model": "headstart.engine.hooks.NoProposals"}\''
             )
+        check_drafting(self.num_spec_tokens, vllm_config.max_concurrent_batches)
         if options.line is not None and vllm_config.parallel_config.data_parallel_size > 1:
             raise ValueError("A line leads to one engine; with data_parallel_size leave it out.")
+        # vLLM widens the row of a fully cached prompt to a whole draft of blanks, unless the
+        # width depends on the batch. The CPU kernel samples wrongly from such a row, and a
+        # long_prefill_token_threshold below its width ends the engine. So it depends on the
+        # batch, with the same width for every batch.
+        self.dynamic_sd_lookup: list[int] | None = [self.num_spec_tokens] * (
+            self.max_num_running_reqs + 1
+        )
         # Room for a draft is reserved with its request's own, also at admission: there is
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
@@ -108,14 +118,30 @@ class HeadstartScheduler(Scheduler):
 
     def add_request(self, request: Request) -> None:
         """Tell the drafters of a new request, if it says anything of itself."""
+        is_new = request.request_id not in self.requests
         super().add_request(request)
+        if is_new:
+            self._begin(request)
+
+    def _update_request_as_session(self, session: Request, update: StreamingUpdate) -> None:
+        """More input for a request whose prompt grows: the next answer is another one."""
+        super()._update_request_as_session(session, update)
+        self._begin(session)
+
+    def _begin(self, request: Request) -> None:
         params, request_id = request.sampling_params, request.request_id
+        self._forget(request_id)
         if params is not None and params.temperature > 0 and not verifies_sampled():
             self._sampled.add(request_id)
         details = AskDetails.parse(params.extra_args) if params is not None else None
+        if details is None and request.session_id is not None:
+            # vLLM's own name for a stream. Whoever may share cached blocks may share words.
+            details = AskDetails(stream=request.session_id, tenant=request.cache_salt or "")
         if details is None:
             return
         prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
+        if not details.question:
+            details = replace(details, question=f"prompt {hash(prompt)}")
         self._drafters.begin(details.begun(request_id, prompt))
         self._records[request_id] = PassRecord()
         if details.draft:
@@ -128,20 +154,48 @@ class HeadstartScheduler(Scheduler):
                 self._shown.add(request_id)
                 self._proposal(request, self.num_spec_tokens)
 
+    def _handle_stopped_request(self, request: Request) -> bool:
+        """An answer is complete; a request whose prompt grows may go on after it."""
+        if request.resumable:
+            self._drafters.finish(request.request_id, self._answer(request))
+            # vLLM goes on from what is computed, which with an accepted draft may include the
+            # answer's last token. Without drafts that token is never computed, and dropped.
+            computed = min(request.num_computed_tokens, request.num_tokens - 1)
+            request.num_computed_tokens = computed
+        return super()._handle_stopped_request(request)
+
     def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        aborted = request.status not in _ANSWERED
-        answer = () if aborted else tuple(request.output_token_ids)
-        request_id = request.request_id
+        answer, request_id = self._answer(request), request.request_id
         self._drafters.finish(request_id, answer)
+        record, params = self._records.get(request_id), request.sampling_params
+        self._forget(request_id)
+        left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
+        # Whoever only named a session knows nothing of us, and is told nothing.
+        told = params is not None and FIELD in (params.extra_args or {})
+        if told and record is not None and left_by_connector is None:
+            left_by_connector = record.report(answer, self._memory.num_answers).params()
+        return left_by_connector, left_by_encoder
+
+    def _forget(self, request_id: str) -> None:
+        self._records.pop(request_id, None)
         self._sampled.discard(request_id)
         self._shown.discard(request_id)
         if self._line is not None:
             self._line.end(request_id)
-        left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
-        record = self._records.pop(request_id, None)
-        if record is not None and left_by_connector is None:
-            left_by_connector = record.report(answer, self._memory.num_answers).params()
-        return left_by_connector, left_by_encoder
+
+    def _answer(self, request: Request) -> tuple[int, ...]:
+        """All that was said, if it came to an end; nothing of an answer that was aborted.
+
+        Stop strings are looked for in vLLM's front end, which aborts the request it finds one in.
+        """
+        said, params = tuple(request.output_token_ids), request.sampling_params
+        if request.status in _ANSWERED:
+            return said
+        tokenizer = getattr(self.structured_output_manager, "tokenizer", None)
+        if params is None or not params.stop or tokenizer is None:
+            return ()
+        stops = [params.stop] if isinstance(params.stop, str) else params.stop
+        return said[: num_until_stop(said, stops, params.min_tokens, tokenizer.decode)]
 
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
         """Hand every running request its draft, then let vLLM lay out the step.
@@ -155,15 +209,26 @@ class HeadstartScheduler(Scheduler):
             for request_id, draft in self._line.heard():
                 self._drafters.post(request_id, draft)
         for request in self.running:
-            missing = request.num_tokens - request.num_computed_tokens
-            reached = missing <= self.max_num_scheduled_tokens
-            request.spec_token_ids = self._draft(request, self.num_spec_tokens) if reached else []
+            request.spec_token_ids = (
+                self._draft(request, self.num_spec_tokens) if self._ends_now(request) else []
+            )
         step = super().schedule(throttle_prefills)
         self._clock.laid_out(step)
         return step
 
+    def _ends_now(self, request: Request) -> bool:
+        """Whether the coming step may compute all that is known of a running request.
+
+        With recurrent layers, not if the step also computes a part of the prompt: their state
+        after a refused draft could not be taken back to where the prompt ended.
+        """
+        missing = request.num_tokens - request.num_computed_tokens
+        if self.has_mamba_layers:
+            return missing == 1 and request.num_output_tokens > 0
+        return 1 <= missing <= self.max_num_scheduled_tokens
+
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
-        for new in scheduler_output.scheduled_new_reqs:
+        for new in scheduler_output.scheduled_new_reqs if not self.has_mamba_layers else ():
             self._fuse(self.requests[new.req_id], scheduler_output)
         super()._update_after_schedule(scheduler_output)
 
@@ -173,12 +238,6 @@ class HeadstartScheduler(Scheduler):
         vLLM schedules a request from the waiting queue without its draft.
         """
         request_id = request.request_id
-        padding = step.scheduled_spec_decode_tokens.get(request_id)
-        if padding:
-            # A fully cached prompt: vLLM has made the row as wide as a draft and left it blank.
-            draft = self._draft(request, len(padding))
-            padding[: len(draft)] = draft
-            return
         num_scheduled = step.num_scheduled_tokens[request_id]
         if request.num_computed_tokens + num_scheduled < request.num_tokens:
             return
@@ -211,7 +270,7 @@ class HeadstartScheduler(Scheduler):
         params = request.sampling_params
         if request.request_id not in self._records:
             return []  # it says nothing of itself
-        if params is None or params.prompt_logprobs is not None or request.use_structured_output:
+        if params is None or params.prompt_logprobs is not None:
             return []  # left to vLLM alone: not shown to be the same with drafts
         if self._sampled:
             return []  # one sampled request is enough to go wrong; see engine.verification
@@ -221,10 +280,23 @@ class HeadstartScheduler(Scheduler):
 
     def _proposal(self, request: Request, room: int) -> list[int]:
         request_id, said = request.request_id, request.output_token_ids
-        # One token comes out of the step without a draft.
-        room = min(room, request.max_tokens - request.num_output_tokens - 1)
-        proposal = self._drafters.propose(request_id, said, room)
+        proposal = self._drafters.propose(request_id, said, min(room, _num_wanted(request)))
+        if request.use_structured_output and request.status == RequestStatus.RUNNING:
+            # Its grammar is compiled; what that would refuse is not proposed.
+            tokens = self.structured_output_manager.validate_tokens(request, list(proposal.tokens))
+            proposal = replace(proposal, tokens=tuple(tokens))
         self._records[request_id].hand(proposal)
         if self._line is not None and request_id in self._shown:
             self._line.show(request_id, proposal, len(said))
         return list(proposal.tokens)
+
+
+def _num_wanted(request: Request) -> int:
+    """How many tokens may be drafted, given that the step says one more of its own."""
+    said, params = request.num_output_tokens, request.sampling_params
+    wanted: int = request.max_tokens - said - 1
+    if params is not None and said < params.min_tokens:
+        # vLLM forbids that one token to end the answer as long as fewer than min_tokens were
+        # confirmed before the step. So it must not lie beyond them.
+        wanted = min(wanted, params.min_tokens - said - 1)
+    return wanted

@@ -8,6 +8,26 @@ from typing import Any, Self
 from headstart.errors import DraftingError
 
 FIELD = "headstart"
+MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
+
+
+def check_drafting(max_draft_tokens: int, num_batches: int = 1) -> None:
+    """Raise where vLLM could not verify drafts: too long, or with several batches in flight.
+
+    A request whose last token is still being computed cannot be drafted for, and vLLM's first
+    pipeline stage has no place for drafts at all.
+    """
+    if max_draft_tokens > MAX_VERIFIED_TOKENS:
+        raise DraftingError(
+            f"drafts of {max_draft_tokens} tokens: vLLM verifies {MAX_VERIFIED_TOKENS} at a time."
+            f" Give {MAX_VERIFIED_TOKENS} or fewer; 32 is the default"
+        )
+    if num_batches > 1:
+        raise DraftingError(
+            f"{num_batches} batches are in flight at a time, and drafts need the last one's words."
+            " Leave out pipeline_parallel_size and async_scheduling (tensor_parallel_size and"
+            " data_parallel_size work), or leave drafting out with max_draft_tokens=0"
+        )
 
 
 @dataclass(frozen=True)

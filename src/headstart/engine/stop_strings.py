@@ -1,0 +1,26 @@
+"""Where an answer ended that a stop string ended."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
+
+def num_until_stop(
+    tokens: Sequence[int],
+    stops: Sequence[str],
+    min_tokens: int,
+    decode: Callable[[Sequence[int]], str],
+) -> int:
+    """How many tokens there are up to the first whose text completes one of ``stops``, or 0.
+
+    Text of the first ``min_tokens`` does not count, as in vLLM. A few texts are decoded, whatever
+    the length.
+    """
+    start = len(decode(tokens[:min_tokens])) if min_tokens else 0
+
+    def has_stop(num_tokens: int) -> bool:
+        text = decode(tokens[:num_tokens])
+        return any(text.find(stop, start) >= 0 for stop in stops)
+
+    if not has_stop(len(tokens)):
+        return 0
+    return bisect_left(range(len(tokens) + 1), True, key=has_stop)
