@@ -50,8 +50,7 @@ def drafts_after_unknown_tokens(monkeypatch):
 
 
 def keeps_the_last_token_of_a_turn(monkeypatch):
-    vllms = HeadstartScheduler.__mro__[1]._handle_stopped_request
-    monkeypatch.setattr(HeadstartScheduler, "_handle_stopped_request", vllms)
+    monkeypatch.delattr(HeadstartScheduler, "_handle_stopped_request")
 
 
 def threshold(plan: Plan) -> int:

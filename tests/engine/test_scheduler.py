@@ -151,6 +151,23 @@ def test_a_recurrent_target_of_these_tests_notices_a_draft_beside_its_prompt(mon
     assert said != right
 
 
+def test_a_block_that_nobody_filled_is_not_found_again():
+    player = Player(scheduler(8, scheduling_policy="priority", max_num_batched_tokens=24))
+    made = player.scheduler
+    player.add(asked("one", max_tokens=8))
+    player.step()
+    (request,) = made.running
+    assert request.num_computed_tokens == 24
+    # As when the next step is laid out, and another request needs the blocks more urgently.
+    made.kv_cache_manager.allocate_slots(request, BLOCK_SIZE // 2)
+    made.running.remove(request)
+    made._preempt_request(request, 0.0)
+    while made.requests:
+        player.step()
+    assert request.num_preemptions == 1
+    assert player.said["one"].turns[0] == likely_answer(PROMPT, 8)
+
+
 def test_vllms_own_name_of_a_session_is_a_streams_name():
     player = Player(scheduler(8))
     (first,), _ = play(player, asked("first", session_id="camera"))

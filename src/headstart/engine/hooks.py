@@ -197,6 +197,19 @@ class HeadstartScheduler(Scheduler):
         stops = [params.stop] if isinstance(params.stop, str) else params.stop
         return said[: num_until_stop(said, stops, params.min_tokens, tokenizer.decode)]
 
+    def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Put a request back, and forget blocks of it that are counted as cached and are not.
+
+        vLLM counts a block as cached when the step that fills it is laid out. By priority it may
+        take a request out of that very step, and the next one with this prefix, often the same
+        request, would read a block that nobody has computed.
+        """
+        for manager in self.kv_cache_manager.coordinator.single_type_managers:
+            num_filled = request.num_computed_tokens // manager.block_size
+            blocks = manager.req_to_blocks.get(request.request_id, ())[num_filled:]
+            self.kv_cache_manager.evict_blocks({block.block_id for block in blocks})
+        super()._preempt_request(request, *args, **kwargs)
+
     def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
         """Hand every running request its draft, then let vLLM lay out the step.
 

@@ -15,7 +15,7 @@ from headstart.engine.companion import Companion
 from headstart.engine.line import OwnedLine
 from headstart.engine.listener import Listener, OnDraft
 from headstart.engine.model import Model
-from headstart.engine.options import EventDrafter, SchedulerOptions, Sources
+from headstart.engine.options import EventDrafter, SchedulerOptions, Sources, check_drafting
 from headstart.engine.placement import Machine, Placement, place
 from headstart.engine.target import drafting_arguments
 from headstart.errors import DraftingError
@@ -40,6 +40,7 @@ class Sidecar:
                     f"{taken} is where headstart puts its drafts: leave it out, or leave drafting"
                     " to vLLM with max_draft_tokens=0"
                 )
+        check_drafting(max_draft_tokens, int(vllm.get("pipeline_parallel_size", 1)))
         alone = int(vllm.get("data_parallel_size", 1)) == 1
         if drafter is not None and not alone:
             raise DraftingError(
