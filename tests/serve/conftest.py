@@ -1,8 +1,29 @@
-"""Clips and models that the servers are asked about."""
+"""Servers that every test of this directory shares, and the clips they are asked about.
 
+`server` is ours with tenants and a drafter, `pair` vLLM's plain server and ours beside it.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+
+from tests.serve.servers import (
+    DRAFTER_ENGINE,
+    ENGINE,
+    MAX_TENANT_REQUESTS,
+    Server,
+    free_port,
+    running,
+    serve_command,
+    start,
+    toml,
+)
 
 
 @pytest.fixture(scope="session")
@@ -25,9 +46,95 @@ def clips(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_drafter(tmp_path_factory) -> Path:
-    from headstart.lab.tiny import TinyEventGpt
+def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Server]:
+    """Started as `headstart serve --flags` says, by somebody who runs vLLM themselves."""
+    home = tmp_path_factory.mktemp("server")
+    (home / "line").mkdir(mode=0o700)
+    config, port = home / "headstart.toml", free_port()
+    tables = {
+        "server": {
+            "target": tiny_target,
+            "drafter": tiny_drafter,
+            "port": port,
+            "demo": clips,
+            "log": "/dev/full",  # a full disk from the first line on
+        },
+        "tenants": {"north": ["key-north", "key-north-2"], "south": ["key-south"]},
+        "limits": {
+            "max_tenant_requests": MAX_TENANT_REQUESTS,
+            "max_body_bytes": 1 << 20,
+            "drain_s": 100.0,
+        },
+        "media": {"root": clips},
+        "vllm": {**ENGINE, "enable_prompt_tokens_details": True},
+        "drafter_vllm": DRAFTER_ENGINE,
+    }
+    config.write_text(toml(tables))
+    told = subprocess.run(
+        [sys.executable, *serve_command("--config", str(config), "--flags")],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    words = shlex.split(told.replace('"LINE"', json.dumps(str(home / "line"))))
+    variables = dict(word.split("=", 1) for word in words[: words.index("python")])
+    command = words[words.index("python") + 1 :]
+    server = start(command, port, home / "server.log", **variables)
+    server.key = "key-north"
+    with running(server):
+        yield server
 
-    directory = tmp_path_factory.mktemp("tiny-drafter") / "drafter"
-    TinyEventGpt().save(directory)
-    return directory
+
+@pytest.fixture(scope="session")
+def north(server) -> httpx.Client:
+    return server.client("key-north")
+
+
+@pytest.fixture(scope="session")
+def south(server) -> httpx.Client:
+    return server.client("key-south")
+
+
+@pytest.fixture
+def drafter_up(server, north) -> None:
+    server.wait_until(lambda: north.get("/ready").json()["drafter"] == "up", "the drafter up", 300)
+
+
+@pytest.fixture(scope="session")
+def pair_home(tmp_path_factory) -> Path:
+    """Where the servers of `pair` keep their logs; ours notes its requests in requests.jsonl."""
+    return tmp_path_factory.mktemp("pair")
+
+
+@pytest.fixture(scope="session")
+def ours_command(pair_home, tiny_target) -> Callable[[int], list[str]]:
+    """The command that starts `pair`'s server of ours on a port."""
+
+    def command(port: int) -> list[str]:
+        config = pair_home / "headstart.toml"
+        config.write_text(toml({"server": {"target": tiny_target, "port": port}, "vllm": ENGINE}))
+        return serve_command("--config", str(config), "--log", str(pair_home / "requests.jsonl"))
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def pair(pair_home, tiny_target, ours_command) -> Iterator[tuple[Server, Server]]:
+    """vLLM's plain server and ours, started at once."""
+    from headstart.models.video_llava.prompt import CHAT_TEMPLATE
+    from headstart.serve.server import flags
+
+    arguments = {
+        "model": str(tiny_target),
+        "host": "127.0.0.1",
+        "port": free_port(),
+        "chat_template": CHAT_TEMPLATE,
+        "media_io_kwargs": {"video": {"num_frames": 8}},
+        **ENGINE,
+    }
+    program = ["-m", "vllm.entrypoints.openai.api_server"]
+    plain = start([*program, *flags(arguments)], arguments["port"], pair_home / "plain.log")
+    port = free_port()
+    ours = start(ours_command(port), port, pair_home / "ours.log")
+    with running(plain, "/health"), running(ours):
+        yield plain, ours

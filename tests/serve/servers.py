@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,12 @@ import psutil
 START_TIMEOUT_S = 540.0
 TIMEOUT_S = 120.0
 MODEL = "target"
+CHAT = "/v1/chat/completions"
+UPLOADS = "/v1/headstart/events"
+WINDOW = {"start_us": 200_000, "stop_us": 280_000}
+"""A part of the clips' events that the drafter can look at."""
+MAX_TENANT_REQUESTS = 4
+"""Requests at once, of one tenant."""
 # Small and exact, for every server alike.
 ENGINE = {
     "served_model_name": MODEL,
@@ -177,6 +184,26 @@ def with_events(body: dict[str, Any], **event_url: Any) -> dict[str, Any]:
     message = body["messages"][-1]
     part = {"type": "event_url", "event_url": event_url}
     return {**body, "messages": [{**message, "content": [*message["content"], part]}]}
+
+
+def ask(client: httpx.Client, body: dict[str, Any], **wishes: Any) -> dict[str, Any]:
+    """The answer to a chat request with wishes in its `headstart` field."""
+    reply = client.post(CHAT, json={**body, "headstart": wishes})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def ask_at_once(server: Server, body: dict[str, Any], count: int) -> list[httpx.Response]:
+    """The replies to as many requests, each on a connection of its own."""
+    with ThreadPoolExecutor(count) as threads:
+        asked = [threads.submit(server.client().post, CHAT, json=body) for _ in range(count)]
+    return [reply.result() for reply in asked]
+
+
+def metric(client: httpx.Client, name: str) -> float:
+    """The sum of a figure's lines on /metrics; ``name`` may go on to the labels."""
+    lines = [li for li in client.get("/metrics").text.splitlines() if li.startswith(name)]
+    return sum(float(line.split()[-1]) for line in lines)
 
 
 def chunks_of(text: str) -> list[dict[str, Any]]:

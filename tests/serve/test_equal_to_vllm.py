@@ -8,61 +8,20 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.serve.servers import (
-    ENGINE,
     MODEL,
     Server,
     asking,
     chunks_of,
     content_of,
     data_url,
-    free_port,
     running,
-    serve_command,
     start,
-    toml,
 )
 
 pytestmark = pytest.mark.engine
 
 # Times, random names, and a digest of the settings.
 PASSING = {"id", "created", "system_fingerprint", "headstart"}
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("equal")
-
-
-@pytest.fixture(scope="module")
-def ours_command(home, tiny_target, clips):
-    def command(port: int) -> list[str]:
-        config = home / "headstart.toml"
-        config.write_text(toml({"server": {"target": tiny_target, "port": port}, "vllm": ENGINE}))
-        return serve_command("--config", str(config), "--log", str(home / "requests.jsonl"))
-
-    return command
-
-
-@pytest.fixture(scope="module")
-def pair(home, tiny_target, ours_command):
-    """Both, started at once."""
-    from headstart.models.video_llava.prompt import CHAT_TEMPLATE
-    from headstart.serve.server import flags
-
-    arguments = {
-        "model": str(tiny_target),
-        "host": "127.0.0.1",
-        "port": free_port(),
-        "chat_template": CHAT_TEMPLATE,
-        "media_io_kwargs": {"video": {"num_frames": 8}},
-        **ENGINE,
-    }
-    program = ["-m", "vllm.entrypoints.openai.api_server"]
-    plain = start([*program, *flags(arguments)], arguments["port"], home / "plain.log")
-    port = free_port()
-    ours = start(ours_command(port), port, home / "ours.log")
-    with running(plain, "/health"), running(ours):
-        yield plain, ours
 
 
 def requests(clips) -> list[tuple[str, str, dict]]:
@@ -241,14 +200,16 @@ def test_what_the_client_did_not_ask_for_is_not_sent(pair, clips):
     assert not any("headstart" in chunk for chunk in chunks_of(streamed.text))
 
 
-def test_the_log_has_a_line_a_request(pair, home, clips):
+def test_the_log_has_a_line_a_request(pair, pair_home, clips):
     ours = pair[1].client()
     reply = ours.post("/v1/chat/completions", json=asking(clips / "street.mp4", "And?"))
     name = reply.headers["x-request-id"]
     assert reply.json()["id"] == f"chatcmpl-{name}"
 
     def lines() -> list[dict]:
-        return [json.loads(line) for line in (home / "requests.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line) for line in (pair_home / "requests.jsonl").read_text().splitlines()
+        ]
 
     pair[1].wait_until(lambda: any(line.get("request_id") == name for line in lines()), "a line")
     (line,) = [line for line in lines() if line.get("request_id") == name]
@@ -256,10 +217,11 @@ def test_the_log_has_a_line_a_request(pair, home, clips):
     assert line["ms"] > 0
 
 
+@pytest.mark.last
 def test_a_dead_engine_ends_requests_cleanly_and_the_server_with_it(
-    pair, clips, ours_command, home
+    pair, clips, ours_command, pair_home
 ):
-    """Last: afterwards this server is gone, and started again it answers as before."""
+    """Afterwards this server is gone; started again, it answers as before."""
     plain, ours = pair
     body = asking(clips / "street.mp4", "What is happening?", max_tokens=400, ignore_eos=True)
     expected = content_of(chunks_of(stream(plain, body)))
@@ -280,7 +242,7 @@ def test_a_dead_engine_ends_requests_cleanly_and_the_server_with_it(
     assert "engine has ended" in results[1]["text"]
     assert ours.process.wait(60) == 1, "started again by whoever watches it, it must end with 1"
 
-    again = start(ours_command(ours.port), ours.port, home / "again.log")
+    again = start(ours_command(ours.port), ours.port, pair_home / "again.log")
     with running(again):
         assert content_of(chunks_of(stream(again, body))) == expected
 

@@ -9,10 +9,13 @@ from http import HTTPStatus
 import numpy as np
 import pytest
 
+from headstart.drafters.port import StreamKey
 from headstart.engine.asking import AskDetails
 from headstart.serve.chat import Reading
 from headstart.serve.fetching import EventPart, Fetching
+from headstart.serve.guard import CHAT, COMPLETIONS
 from headstart.serve.library import Library
+from headstart.serve.prediction import Spelling
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits, Settings
 
@@ -39,9 +42,16 @@ def fetching(settings, library):
     return Fetching(settings, library)
 
 
+@pytest.fixture(scope="session")
+def spelling():
+    from headstart.lab.tokenizer import train_tokenizer
+
+    return Spelling(train_tokenizer(["The road is wide and wet."], 320))
+
+
 @pytest.fixture
-def reading(fetching, settings):
-    return Reading(fetching, settings.limits)
+def reading(fetching, settings, spelling):
+    return Reading(fetching, settings.limits, spelling)
 
 
 def read(reading, tenant="north", **content):
@@ -85,6 +95,78 @@ def test_without_wishes_the_drafters_are_told_nothing(reading):
     assert json.loads(asked.body) == {"messages": [], "vllm_xargs": {"a": 1}, "cache_salt": "mine"}
 
 
+def test_a_prediction_becomes_a_draft_and_does_not_reach_vllm(reading, spelling):
+    prediction = {"type": "content", "content": "The road is wet"}
+    asked = read(reading, messages=[], prediction=prediction, n=1)
+    assert asked.prediction == spelling.tokens("The road is wet", is_structured=False)
+    assert asked.wishes is None
+    handed = json.loads(asked.told(asked.details, "ask-1"))
+    assert "prediction" not in handed
+    told = AskDetails.parse(handed["vllm_xargs"])
+    assert told.draft == asked.prediction
+    assert told.stream is None
+    free = read(reading, messages=[], prediction=prediction, response_format={"type": "text"})
+    assert free.prediction == asked.prediction
+    for grammar in ({"response_format": {"type": "json_object"}}, {"structured_outputs": {}}):
+        bound = read(reading, messages=[], prediction=prediction, **grammar)
+        assert bound.prediction == spelling.tokens("The road is wet", is_structured=True)
+        assert bound.prediction != asked.prediction
+
+
+def test_what_is_wrong_with_a_prediction_is_named(reading):
+    for prediction, named in (
+        (7, "prediction must be an object"),
+        ({"type": "content"}, "prediction.content must be"),
+        ({"type": "content", "content": [7]}, "each part of prediction.content"),
+    ):
+        with pytest.raises(RefusedError, match=named):
+            read(reading, prediction=prediction)
+
+
+def test_a_prediction_is_of_chat_completions_only(reading):
+    body = json.dumps({"prompt": "a", "prediction": "anything"}).encode()
+    asked = reading.read(body, "", COMPLETIONS)
+    assert (asked.details, asked.prediction) == (None, None)
+
+
+def test_no_prediction_and_an_empty_one_are_told_apart(reading):
+    assert read(reading, prediction=None).prediction is None
+    empty = read(reading, prediction={"type": "content", "content": ""})
+    assert empty.prediction == ()
+
+
+def test_a_session_names_the_stream(reading):
+    def stream(header="", path=CHAT, **content):
+        details = reading.read(json.dumps(content).encode(), "north", path, header).details
+        return None if details is None else details.stream_key
+
+    assert stream("s") == StreamKey("north", "s")
+    assert stream("s", COMPLETIONS) == StreamKey("north", "s")
+    assert stream("s", "/tokenize") is None
+    assert stream("header", session_id="body") == StreamKey("north", "body")
+    assert stream("header", vllm_xargs={"session_id": "x"}) == StreamKey("north", "header")
+    assert stream(vllm_xargs={"session_id": "x"}) == StreamKey("north", "x")
+    ours = {"headstart": {"stream": "ours"}}
+    assert stream("header", session_id="body", **ours) == StreamKey("north", "ours")
+    assert stream("header", headstart={}) == StreamKey("north", "header")
+    # Nothing, and what vLLM itself refuses.
+    for nothing in ("", None, 7, ["s"]):
+        assert stream(session_id=nothing) is None
+    with pytest.raises(RefusedError, match="X-Session-ID must have 1 to 128"):
+        stream("s" * 129)
+
+
+def test_a_session_still_reaches_vllm(reading):
+    asked = read(reading, tenant="", messages=[], session_id="s")
+    assert json.loads(asked.body) == {"messages": [], "session_id": "s"}
+    assert asked.wishes is None
+
+
+def test_a_completions_prompt_is_its_question(reading):
+    asked = reading.read(b'{"prompt": "Once", "session_id": "s"}', "", COMPLETIONS)
+    assert asked.details == AskDetails(stream="s", question="Once")
+
+
 def test_a_tenant_cannot_pass_for_another(reading):
     spoof = {"headstart": '{"tenant": "south"}', "kv_transfer_params": 1}
     content = {"cache_salt": "x", "vllm_xargs": spoof, "kv_transfer_params": {}, "messages": []}
@@ -122,6 +204,17 @@ def test_what_is_not_ours_to_understand_goes_on_as_it_is(reading, body):
         {"headstart": {"stream": ""}},
         {"headstart": {"stream": "x" * 129}},
         {"headstart": {"preview": "yes"}},
+        {"session_id": "x" * 129},
+        {"vllm_xargs": {"session_id": "x" * 129}},
+        {"prediction": "The road"},
+        {"prediction": {"content": "The road"}},
+        {"prediction": {"type": "text", "content": "The road"}},
+        {"prediction": {"type": "content"}},
+        {"prediction": {"type": "content", "content": 7}},
+        {"prediction": {"type": "content", "content": ["The road"]}},
+        {"prediction": {"type": "content", "content": [{"type": "image_url"}]}},
+        {"prediction": {"type": "content", "content": [{"type": "text", "text": 7}]}},
+        {"prediction": {"type": "content", "content": "The road"}, "n": 2},
         {"n": 9},
         {"temperature": float("nan")},
         {"vllm_xargs": [1]},
@@ -143,11 +236,11 @@ def test_what_a_client_can_mend_is_a_400(reading, content):
     assert refused(read, reading, **content) == HTTPStatus.BAD_REQUEST
 
 
-def test_tokens_without_a_name_are_not_asked_for(fetching, settings):
-    padded = Reading(fetching, settings.limits, names_all_tokens=False)
+def test_tokens_without_a_name_are_not_asked_for(fetching, settings, spelling):
+    padded = Reading(fetching, settings.limits, spelling, names_all_tokens=False)
     for field in ({"logprobs": True}, {"logprobs": 0}, {"top_logprobs": 1}, {"use_beam_search": 1}):
         assert refused(read, padded, **field) == HTTPStatus.BAD_REQUEST
-        assert read(Reading(fetching, settings.limits), **field).content is not None
+        assert read(Reading(fetching, settings.limits, spelling), **field).content is not None
     assert read(padded, logprobs=False, top_logprobs=None).content is not None
 
 

@@ -81,3 +81,16 @@ def test_keys_are_kept_as_digests():
         "Bearer SECRET",
     ):
         assert keys.tenant(wrong) is None
+
+
+def test_several_engines_have_no_line_and_no_drafter(tiny_target):
+    from headstart.serve.server import arguments
+
+    def line(**vllm):
+        found = arguments(Settings(target=str(tiny_target), vllm=vllm), "/run/line")
+        return found["additional_config"]["headstart"]["line"]
+
+    assert line() == line(data_parallel_size=1) == "/run/line"
+    assert line(data_parallel_size=2) is None
+    with pytest.raises(SettingsError, match="leave the drafter out"):
+        Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})

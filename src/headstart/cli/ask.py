@@ -14,6 +14,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
 from headstart.cli.timeline import fate_table, stage_table
+from headstart.engine.question import schema_text
+from headstart.errors import SchemaError
 from headstart.media.clip import ClipFiles
 from headstart.media.events import SensorSize
 
@@ -47,6 +49,12 @@ def ask(
         str | None, typer.Option(help="Size of the event sensor where its file says none: 640x480.")
     ] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="A JSON schema; the answer is JSON that follows it."
+        ),
+    ] = None,
     vllm: Annotated[
         list[str] | None,
         typer.Option(help="An engine argument of vLLM's own, as name=value; repeatable."),
@@ -67,6 +75,7 @@ def ask(
         stop_us=stop_us,
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
+    given_schema = None if schema is None else read_schema(schema)
     if not verbose:
         quieten()
     out, progress_out = Console(), Console(stderr=True)
@@ -95,7 +104,7 @@ def ask(
     progress_out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
 
     with headstart:
-        answer = asyncio.run(_show(headstart, files, question, max_tokens, out))
+        answer = asyncio.run(_show(headstart, files, question, max_tokens, given_schema, out))
     out.print()
     out.print(stage_table(answer.timeline, answer.drafter_timeline))
     if answer.fates:
@@ -109,16 +118,33 @@ def ask(
 
 
 async def _show(
-    headstart: "Headstart", files: ClipFiles, question: str, max_tokens: int, out: Console
+    headstart: "Headstart",
+    files: ClipFiles,
+    question: str,
+    max_tokens: int,
+    schema: dict[str, Any] | None,
+    out: Console,
 ) -> "Answer":
     from headstart.engine.answer import Answer
 
     with AnswerScreen(out) as screen:
-        async for event in headstart.stream(files, question, max_tokens=max_tokens):
+        async for event in headstart.stream(files, question, max_tokens=max_tokens, schema=schema):
             if isinstance(event, Answer):
                 return event
             screen.show(event)
     raise AssertionError("a stream ends with its answer")
+
+
+def read_schema(file: Path) -> dict[str, Any]:
+    """The JSON schema in a file. Wrong files are found here, before an engine is started."""
+    try:
+        schema = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SchemaError(
+            f"{file} holds no JSON ({error}): give a file with one JSON schema"
+        ) from error
+    schema_text(schema)
+    return dict(schema)
 
 
 def quieten() -> None:

@@ -67,11 +67,23 @@ class AskDetails:
             }
         }
 
+    @property
+    def stream_key(self) -> StreamKey | None:
+        """Whose memory it reads and adds to; none if it belongs to no stream."""
+        return None if self.stream is None else StreamKey(self.tenant, self.stream)
+
     def begun(self, request_id: str, prompt: tuple[int, ...]) -> Ask:
         """As drafters know it. Without a stream it belongs to none, and is not remembered."""
-        key = StreamKey(self.tenant, self.stream or "")
-        remembered = self.stream is not None
-        return Ask(request_id, key, self.question, prompt, self.change, remembered)
+        key = self.stream_key
+        nobodys = StreamKey(self.tenant, "")
+        return Ask(
+            request_id,
+            key or nobodys,
+            self.question,
+            prompt,
+            self.change,
+            remembered=key is not None,
+        )
 
 
 def _text(value: object) -> str:

@@ -23,7 +23,7 @@ from headstart.engine.answer import Answer
 from headstart.engine.installation import require_engine
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, Sources
-from headstart.engine.question import Question
+from headstart.engine.question import Question, schema_text
 from headstart.engine.scenes import Scenes
 from headstart.errors import DraftingError
 from headstart.media.clip import Clip, ClipFiles
@@ -81,11 +81,17 @@ class Headstart:
         question: str,
         *,
         max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
         on_text: Callable[[str], None] | None = None,
         stream: StreamKey | None = None,
     ) -> Answer:
-        """The target's greedy answer; ``on_text`` sees each piece of it as it is decoded."""
-        asked = self._question(clip, question, max_tokens, stream)
+        """The target's greedy answer; ``on_text`` sees each piece of it as it is decoded.
+
+        With ``schema``, a JSON schema, the answer is JSON that follows it, unless ``max_tokens``
+        end it before (``finish_reason`` is then ``length``). `SchemaError` says what to change
+        in a schema that vLLM cannot follow.
+        """
+        asked = self._question(clip, question, max_tokens, schema, stream)
         return self._submit(self._answer(asked, on_text)).result()
 
     async def ask_async(
@@ -94,10 +100,11 @@ class Headstart:
         question: str,
         *,
         max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
         stream: StreamKey | None = None,
     ) -> Answer:
         """As `ask`, from any event loop. Cancelling it cancels the work."""
-        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, stream)
+        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, schema, stream)
         return await asyncio.wrap_future(self._submit(self._answer(asked, None)))
 
     async def stream(
@@ -106,13 +113,14 @@ class Headstart:
         question: str,
         *,
         max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
         stream: StreamKey | None = None,
     ) -> AsyncGenerator[Preview | Confirmed | Retracted | Answer]:
         """The answer as it comes, drafted words before they are certain; the `Answer` is last.
 
         From any event loop. Leaving the iterator cancels the work.
         """
-        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, stream)
+        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, schema, stream)
         shown = self._pair.ask(asked, streaming=True, previews=True)
         turn = asyncio.Lock()
 
@@ -145,8 +153,14 @@ class Headstart:
         raise AssertionError("the target always ends with an answer")
 
     def _question(
-        self, clip: Askable, words: str, max_tokens: int, stream: StreamKey | None
+        self,
+        clip: Askable,
+        words: str,
+        max_tokens: int,
+        schema: Mapping[str, Any] | None,
+        stream: StreamKey | None,
     ) -> Question:
+        text = None if schema is None else schema_text(schema)
         view, loading = self._pair.target.view, None
         if isinstance(clip, str | Path):
             clip = view.files(Path(clip))
@@ -159,7 +173,7 @@ class Headstart:
         elif isinstance(clip, Events):
             clip = Clip(events=clip)
         change = 0.0 if stream is None else self._scenes.change(stream, clip.events)
-        return Question(clip, words, max_tokens, stream, change, loading)
+        return Question(clip, words, max_tokens, stream, change, loading, text)
 
     def _submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -203,21 +217,36 @@ class Session:
         question: str,
         *,
         max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
         on_text: Callable[[str], None] | None = None,
     ) -> Answer:
         """As `Headstart.ask`, with this stream's memory."""
         return self.headstart.ask(
-            clip, question, max_tokens=max_tokens, on_text=on_text, stream=self.key
+            clip, question, max_tokens=max_tokens, schema=schema, on_text=on_text, stream=self.key
         )
 
-    async def ask_async(self, clip: Askable, question: str, *, max_tokens: int = 256) -> Answer:
+    async def ask_async(
+        self,
+        clip: Askable,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Answer:
         """As `Headstart.ask_async`, with this stream's memory."""
         return await self.headstart.ask_async(
-            clip, question, max_tokens=max_tokens, stream=self.key
+            clip, question, max_tokens=max_tokens, schema=schema, stream=self.key
         )
 
     def stream(
-        self, clip: Askable, question: str, *, max_tokens: int = 256
+        self,
+        clip: Askable,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Preview | Confirmed | Retracted | Answer]:
         """As `Headstart.stream`, with this stream's memory."""
-        return self.headstart.stream(clip, question, max_tokens=max_tokens, stream=self.key)
+        return self.headstart.stream(
+            clip, question, max_tokens=max_tokens, schema=schema, stream=self.key
+        )

@@ -69,9 +69,11 @@ class Pair:
             with contextlib.suppress(RuntimeError):  # the loop may have ended
                 loop.call_soon_threadsafe(news.set)
 
-        # Whoever wants to see drafts wants them whether they pay or not.
-        worth = None if previews or question.stream is None else self._worth
-        wanted = worth is None or worth.is_wanted(question.stream)
+        # Whoever wants to see drafts wants them whether they pay or not. The drafter speaks
+        # prose, of which no schema lets a word through.
+        free = question.schema is None
+        worth = None if previews or question.stream is None or not free else self._worth
+        wanted = free and (worth is None or worth.is_wanted(question.stream))
         with self._drafting(question, on_draft, wanted) as ask:
             details = self._details(question, ask, previews)
             pieces = self.target.ask(
@@ -80,6 +82,7 @@ class Pair:
                 max_tokens=question.max_tokens,
                 streaming=streaming,
                 loading=question.loading,
+                schema=question.schema,
                 details=details,
             )
             screen, said = PreviewText(), list[int]()

@@ -12,13 +12,14 @@ from typing import Any
 
 from headstart.drafting.timeline import Span, Stage, Timeline
 from headstart.engine import vision_times
+from headstart.engine.affinity import data_parallel_rank
 from headstart.engine.answer import Answer
 from headstart.engine.asking import AskDetails
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions
 from headstart.engine.report import Report
 from headstart.engine.vision_times import VisionTimes
-from headstart.errors import EngineStartError
+from headstart.errors import EngineStartError, SchemaError
 from headstart.media.clip import Clip
 
 
@@ -75,6 +76,7 @@ class Target:
         max_tokens: int,
         streaming: bool,
         loading: Span | None = None,
+        schema: str | None = None,
         details: AskDetails | None = None,
     ) -> AsyncGenerator[Piece | Answer]:
         """What is said, piece by piece or at once, then the `Answer`.
@@ -83,8 +85,19 @@ class Target:
         """
         from vllm import SamplingParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
-        from vllm.sampling_params import RequestOutputKind
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
+        # Waking up for every token costs a busy machine more than it tells a silent caller.
+        kind = RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=max_tokens,
+            output_kind=kind,
+            structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
+            extra_args=None if details is None else details.extra_args(),
+        )
+        if schema is not None:
+            self._check_schema(params)
         preprocess_start_s = time.monotonic()
         prompt: dict[str, Any] = {
             "prompt": self.view.prompt(question),
@@ -98,25 +111,31 @@ class Target:
         )
         preprocessing = Span(Stage.PREPROCESS, preprocess_start_s, time.monotonic())
 
-        # Waking up for every token costs a busy machine more than it tells a silent caller.
-        kind = RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY
-        params = SamplingParams(
-            temperature=0.0,
-            max_tokens=max_tokens,
-            output_kind=kind,
-            extra_args=None if details is None else details.extra_args(),
-        )
         text: list[str] = []
         token_ids: list[int] = []
         request_id = f"headstart-{next(self._counter)}"
         output: Any = None
-        async for output in self._engine.generate(engine_input, params, request_id):
+        rank = data_parallel_rank(
+            None if details is None else details.stream_key,
+            self._engine.vllm_config.parallel_config,
+        )
+        async for output in self._engine.generate(
+            engine_input, params, request_id, data_parallel_rank=rank
+        ):
             (completion,) = output.outputs
             piece = Piece(completion.text, tuple(completion.token_ids))
             text.append(piece.text)
             token_ids += piece.token_ids
             yield piece
         end_s = time.monotonic()
+        if schema is not None and output.outputs[0].finish_reason == "error":
+            # vLLM keeps to the first backend that it needed, whatever it promised since.
+            raise SchemaError(
+                "vLLM could not compile the schema, and its log says why. An engine keeps the"
+                " backend of its first schema: name another one when you start it, e.g."
+                ' --vllm \'structured_outputs_config={"backend": "guidance"}\', or simplify the'
+                " schema"
+            )
 
         report = Report.parse(output.kv_transfer_params)
         spans = [span for span in (loading, preprocessing) if span]
@@ -133,6 +152,24 @@ class Target:
             ),
             fates=report.fates if report else (),
         )
+
+    def _check_schema(self, params: Any) -> None:
+        """Raise where vLLM finds at once that it cannot follow the schema."""
+        from vllm.exceptions import VLLMValidationError
+
+        config = self._engine.vllm_config
+        try:
+            params.verify(
+                config.model_config,
+                config.speculative_config,
+                config.structured_outputs_config,
+                self._engine.renderer.tokenizer,
+            )
+        except VLLMValidationError as error:
+            raise SchemaError(
+                f"vLLM cannot follow the schema: {' '.join(str(error).split())} Mend the schema,"
+                " or leave out the keyword that is named"
+            ) from error
 
     async def _vision_seconds(self, request_id: str) -> float:
         """Time in the vision tower.

@@ -9,7 +9,6 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
-from headstart.drafters.port import StreamKey
 from headstart.engine.asking import AskDetails
 from headstart.engine.drafter_timeline import drafter_timeline
 from headstart.engine.scenes import Scenes
@@ -21,12 +20,15 @@ from headstart.serve.chat import Asked, Reading
 from headstart.serve.drafter import Drafter
 from headstart.serve.exchange import Exchange
 from headstart.serve.fetching import Fetching, check_recording, suffix_of
+from headstart.serve.guard import CHAT
 from headstart.serve.library import Library
 from headstart.serve.passage import Passage
-from headstart.serve.refusal import App, RefusedError, bad_request
+from headstart.serve.prediction import Spelling, predicted_usage
+from headstart.serve.refusal import App, RefusedError, Send, bad_request
 from headstart.serve.settings import Settings
 from headstart.serve.telling import told, told_times
 from headstart.serve.tracing import Tracing
+from headstart.serve.usage import UsageDetails
 from headstart.serve.watch import Watch, WatchedEngine
 
 VISION_TIMEOUT_S = 2.0
@@ -54,30 +56,36 @@ class Answering:
         self._has_drafter = settings.drafter is not None
         self.library = Library(settings.limits)
         self._fetching = Fetching(settings, self.library)
-        self._reading = Reading(self._fetching, settings.limits, names_all_tokens)
+        self._reading = Reading(
+            self._fetching, settings.limits, Spelling(tokenizer), names_all_tokens
+        )
         self._tracing = Tracing()
         self._scenes = Scenes()
         self._worth = DrafterWorth()
         self._background: set[asyncio.Task[None]] = set()
         self.later(self.keep_house())
 
-    async def answer(self, passage: Passage, body: bytes, threads: Executor, is_chat: bool) -> None:
+    async def answer(self, passage: Passage, body: bytes, threads: Executor, path: str) -> None:
         """One request to the target."""
         loop = asyncio.get_running_loop()
-        asked = await loop.run_in_executor(threads, self._reading.read, body, passage.tenant)
+        session = passage.header(b"x-session-id")
+        asked = await loop.run_in_executor(
+            threads, self._reading.read, body, passage.tenant, path, session
+        )
         events = None
         if asked.events is not None:
             events = await loop.run_in_executor(
                 threads, self._fetching.events, passage.tenant, asked.events
             )
-        watch = Watch(passage.request_id, passage.received_s, time.monotonic())
+        stream = None if asked.details is None else asked.details.stream_key
+        watch = Watch(passage.request_id, passage.received_s, time.monotonic(), stream=stream)
         exchange = None
-        if is_chat and asked.wishes is not None:
+        if path == CHAT and asked.wishes is not None:
             exchange = Exchange(passage.send, passage.request_id, self._model)
         self._engine.begin(watch)
         try:
             if asked.details is None:
-                await self._ask(passage, asked.body, exchange)
+                await self._ask(passage, asked.body, passage.send)
             else:
                 await self._ask_with_drafts(passage, asked, asked.details, events, watch, exchange)
         except Exception as error:
@@ -106,7 +114,7 @@ class Answering:
         watch: Watch,
         exchange: Exchange | None,
     ) -> None:
-        stream = None if details.stream is None else StreamKey(details.tenant, details.stream)
+        stream = watch.stream
         if stream is not None:
             # Memory is trusted less the more the scene has changed.
             details = replace(details, change=self._scenes.change(stream, events))
@@ -115,17 +123,20 @@ class Answering:
         judged = stream is not None and events is not None and not previews and self._drafter.is_up
         wanted = not judged or self._worth.is_wanted(stream)
         hearing = _Hearing(self, watch, exchange if previews else None)
+        send = exchange.send if exchange else passage.send
+        if (expected := asked.prediction) is not None:
+            send = UsageDetails(send, lambda: _predicted(expected, watch)).send
         with self._drafter.drafting(
             events if wanted else None, details.question, asked.max_tokens, hearing.on_draft
         ) as ask:
-            await self._ask(passage, asked.told(details, ask), exchange)
+            await self._ask(passage, asked.told(details, ask), send)
         watch.drafter = drafter_timeline(hearing.newest.values(), None)
         if judged and wanted and (answer := watch.answer()) is not None:
             self._worth.judge(stream, answer)
 
-    async def _ask(self, passage: Passage, body: bytes, exchange: Exchange | None) -> None:
+    async def _ask(self, passage: Passage, body: bytes, send: Send) -> None:
         scope, receive = passage.onward(body)
-        await self._app(scope, receive, exchange.send if exchange else passage.send)
+        await self._app(scope, receive, send)
 
     def keep(self, tenant: str, body: bytes, format_name: str | None) -> str:
         """Keep an uploaded recording."""
@@ -213,6 +224,11 @@ class Answering:
         self._drafter.close()
         self.library.close()
         self._tracing.close()
+
+
+async def _predicted(expected: tuple[int, ...], watch: Watch) -> dict[str, int]:
+    # In a thread: a long answer full of repetitions takes a while to compare.
+    return await asyncio.to_thread(predicted_usage, expected, list(watch.token_ids))
 
 
 class _Hearing:

@@ -1,7 +1,7 @@
 """What a request asks for, and what vLLM is handed of it.
 
-vLLM gets its own request, without what is ours: the events and the ``headstart`` object. Into it
-goes what only the server may say: whose cache, whose memory, whose frames.
+vLLM gets its own request, without what it does not know: the events, the ``headstart`` object and
+the prediction. Into it goes what only the server may say: whose cache, whose memory, whose frames.
 """
 
 import hashlib
@@ -12,7 +12,10 @@ from typing import Any
 
 from headstart.engine.asking import FIELD, AskDetails
 from headstart.models.ownership import owned_id
+from headstart.serve import prediction
 from headstart.serve.fetching import EventPart, Fetching
+from headstart.serve.guard import CHAT, COMPLETIONS
+from headstart.serve.prediction import Spelling, predicted_text
 from headstart.serve.refusal import bad_request
 from headstart.serve.settings import Limits
 
@@ -56,9 +59,8 @@ class Wishes:
                 )
             if not isinstance(value, _WISHES[name]):
                 raise bad_request(f"headstart.{name} must be {_WISHES[name].__name__}")
-        stream = given.get("stream")
-        if stream is not None and not 0 < len(stream) <= MAX_STREAM_LENGTH:
-            raise bad_request(f"headstart.stream must have 1 to {MAX_STREAM_LENGTH} characters")
+        if (stream := given.get("stream")) is not None:
+            _check_name("headstart.stream", stream)
         return cls(**given)
 
 
@@ -75,6 +77,8 @@ class Asked:
     wishes: Wishes | None = None
     events: EventPart | None = None
     max_tokens: int = 256
+    prediction: tuple[int, ...] | None = None
+    """The tokens of the answer that the client expects; none if it sent no prediction."""
 
     def told(self, details: AskDetails, ask: str) -> bytes:
         """The body for vLLM, with what the drafters are told and the name they know it by."""
@@ -89,14 +93,24 @@ class Asked:
 class Reading:
     """Reads requests' bodies. Safe to use from several threads: pure but for file look-ups."""
 
-    def __init__(self, fetching: Fetching, limits: Limits, names_all_tokens: bool = True) -> None:
+    def __init__(
+        self,
+        fetching: Fetching,
+        limits: Limits,
+        spelling: Spelling,
+        names_all_tokens: bool = True,
+    ) -> None:
         """``names_all_tokens``: whether the tokenizer knows every id the model can say."""
         self._fetching = fetching
         self._limits = limits
+        self._spelling = spelling
         self._names_all_tokens = names_all_tokens
 
-    def read(self, body: bytes, tenant: str) -> Asked:
-        """Check a body; raises a `RefusedError` with what the client can mend."""
+    def read(self, body: bytes, tenant: str, path: str = CHAT, session: str = "") -> Asked:
+        """Check a body; raises a `RefusedError` with what the client can mend.
+
+        ``session`` is the header in which clients of vLLM name a session.
+        """
         content = _parsed(body)
         if not isinstance(content, dict):
             return Asked(body)
@@ -114,13 +128,17 @@ class Reading:
                 xargs.pop(name, None)
         if tenant:
             _keep_apart(content, tenant)
+        expected = self._take_prediction(content) if path == CHAT else None
+        stream = wishes.stream if wishes else None
+        if stream is None and path in (CHAT, COMPLETIONS):
+            stream = _session(content, session)
         details = None
-        if wishes is not None or events is not None:
-            stream = wishes.stream if wishes else None
-            details = AskDetails(stream=stream, tenant=tenant, question=_question(content))
+        if any(given is not None for given in (wishes, events, stream, expected)):
+            details = AskDetails(stream, tenant, _question(content), draft=expected or ())
         most = content.get("max_completion_tokens") or content.get("max_tokens")
         max_tokens = most if isinstance(most, int) and 0 < most < 4096 else 256
-        return Asked(json.dumps(content).encode(), content, details, wishes, events, max_tokens)
+        told = json.dumps(content).encode()
+        return Asked(told, content, details, wishes, events, max_tokens, expected)
 
     def _check_size(self, content: dict[str, Any]) -> None:
         for name in ("n", "best_of"):
@@ -141,6 +159,14 @@ class Reading:
                 continue
             if len(many) > self._limits.max_messages:
                 raise bad_request(f"{name} may be {self._limits.max_messages} at most")
+
+    def _take_prediction(self, content: dict[str, Any]) -> tuple[int, ...] | None:
+        text = predicted_text(content.pop(prediction.FIELD, None))
+        if text is None:
+            return None
+        if content.get("n") not in (None, 1):
+            raise bad_request("a prediction is for one answer: leave n out, or the prediction")
+        return self._spelling.tokens(text, _is_structured(content))
 
     def _take_events(self, content: dict[str, Any]) -> EventPart | None:
         found: list[EventPart] = []
@@ -226,9 +252,38 @@ def _keep_apart(content: dict[str, Any], tenant: str) -> None:
                 part["uuid"] = owned_id(owner, digest)
 
 
+def _is_structured(content: dict[str, Any]) -> bool:
+    """Whether a grammar binds the answer."""
+    free = content.get("response_format") in (None, {"type": "text"})
+    return not free or content.get("structured_outputs") is not None
+
+
+def _session(content: dict[str, Any], header: str) -> str | None:
+    """The session's name in vLLM's own fields, in vLLM's order; it names the stream too.
+
+    What is not text is left to vLLM, which refuses it.
+    """
+    xargs = content.get("vllm_xargs") or {}
+    for field, name in (
+        ("session_id", content.get("session_id")),
+        ("the header X-Session-ID", header),
+        ("vllm_xargs.session_id", xargs.get("session_id")),
+    ):
+        if isinstance(name, str) and name:
+            _check_name(field, name)
+            return name
+    return None
+
+
+def _check_name(field: str, name: str) -> None:
+    if not 0 < len(name) <= MAX_STREAM_LENGTH:
+        raise bad_request(f"{field} must have 1 to {MAX_STREAM_LENGTH} characters")
+
+
 def _question(content: dict[str, Any]) -> str:
-    """The words of the last message; they name the question to the memory."""
-    words = ""
+    """The words of the last message, or the prompt; they name the question to the memory."""
+    prompt = content.get("prompt")
+    words = prompt if isinstance(prompt, str) else ""
     for message in _messages(content):
         said = message.get("content")
         if isinstance(said, str):

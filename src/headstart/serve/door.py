@@ -16,7 +16,7 @@ from headstart.serve import figures, guard
 from headstart.serve.answering import Answering
 from headstart.serve.crowd import Crowd
 from headstart.serve.demo import Demo
-from headstart.serve.guard import CHAT, UPLOADS, Kind, Route, find_route, other_methods
+from headstart.serve.guard import UPLOADS, Kind, Route, find_route, other_methods
 from headstart.serve.logbook import Logbook
 from headstart.serve.page import PAGE, PAGE_HEADERS
 from headstart.serve.passage import ClientLeftError, Passage
@@ -105,7 +105,7 @@ class Door:
             if route.ours:
                 await self._upload(passage, body)
             else:
-                await self._answering.answer(passage, body, self._threads, route.path == CHAT)
+                await self._answering.answer(passage, body, self._threads, route.path)
 
     async def _pass(self, passage: Passage, route: Route) -> None:
         if route.path == guard.MODELS and self._settings.keys.needed:

@@ -7,6 +7,7 @@ Standard clients ignore fields they do not know. Previews stand in such a field 
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from headstart.serve.refusal import Message, Send
@@ -89,12 +90,8 @@ class Exchange:
                 ending = self._buffer + DONE + b"\n\n"
                 await self._send({"type": "http.response.body", "body": ending})
             elif self._held is not None:
-                body = _with_field(self._buffer, told)
-                headers = [
-                    (name, str(len(body)).encode() if name.lower() == b"content-length" else value)
-                    for name, value in self._held["headers"]
-                ]
-                await self._send({**self._held, "headers": headers})
+                body = edited(self._buffer, lambda answer: _with_field(answer, told))
+                await self._send(resized(self._held, body))
                 await self._send({"type": "http.response.body", "body": body})
 
     async def _send_chunk(self, told: dict[str, Any]) -> None:
@@ -119,14 +116,27 @@ def _content_of(event: bytes) -> str:
         return ""
 
 
-def _with_field(body: bytes, told: dict[str, Any]) -> bytes:
-    """A whole answer with our field; an error is left as it is."""
+def edited(body: bytes, edit: Callable[[dict[str, Any]], dict[str, Any] | None]) -> bytes:
+    """A JSON object after ``edit``; as it was, to the byte, where that returns none."""
     try:
         answer = json.loads(body)
     except ValueError:
         return body
-    if not isinstance(answer, dict) or "choices" not in answer:
+    changed = edit(answer) if isinstance(answer, dict) else None
+    if changed is None:
         return body
-    return json.dumps({**answer, "headstart": told}, ensure_ascii=False).encode(
-        "utf-8", "surrogatepass"
-    )
+    return json.dumps(changed, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def resized(start: Message, body: bytes) -> Message:
+    """The start of a response whose body is now this one."""
+    headers = [
+        (name, str(len(body)).encode() if name.lower() == b"content-length" else value)
+        for name, value in start["headers"]
+    ]
+    return {**start, "headers": headers}
+
+
+def _with_field(answer: dict[str, Any], told: dict[str, Any]) -> dict[str, Any] | None:
+    """A whole answer with our field; an error is left as it is."""
+    return {**answer, "headstart": told} if "choices" in answer else None

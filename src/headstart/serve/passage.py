@@ -14,6 +14,9 @@ from headstart.serve.settings import Limits
 _MOST_DISCARDED = 4
 """Of a body too long, so many times its limit is read and thrown away before it is refused."""
 
+# Which rank answers and in what order is not for clients to say.
+_TAKEN_AWAY = (b"x-data-parallel-rank", b"x-vllm-priority")
+
 _ENGINE_ENDED = RefusedError(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "the model's engine has ended; ask again when this server has been started again",
@@ -101,7 +104,7 @@ class Passage:
 
     def onward(self, body: bytes) -> tuple[Scope, Receive]:
         """The request for vLLM: this body, this id."""
-        ours = {b"content-length", b"x-request-id", b"transfer-encoding"}
+        ours = {b"content-length", b"x-request-id", b"transfer-encoding", *_TAKEN_AWAY}
         headers = [(key, value) for key, value in self.scope["headers"] if key.lower() not in ours]
         headers.append((b"content-length", str(len(body)).encode()))
         headers.append((b"x-request-id", self.request_id.encode()))

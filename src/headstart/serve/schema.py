@@ -37,6 +37,27 @@ _WISHES: dict[str, Any] = {
         "timeline": {"type": "boolean", "default": False},
     },
 }
+_PREDICTION: dict[str, Any] = {
+    "type": ["object", "null"],
+    "description": "The answer that is expected. It becomes a draft; see OpenAI's reference.",
+    "required": ["type", "content"],
+    "properties": {
+        "type": {"const": "content"},
+        "content": {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["type", "text"],
+                        "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
+                    },
+                },
+            ]
+        },
+    },
+}
 _ERROR = {"description": "Refused; the message says what to do."}
 
 
@@ -56,13 +77,17 @@ def open_schema(whole: dict[str, Any]) -> dict[str, Any]:
     schemas = {
         **components.get("schemas", {}),
         "HeadstartWishes": _WISHES,
+        "Prediction": _PREDICTION,
         "EventPart": _EVENT_PART,
     }
     if request := schemas.get("ChatCompletionRequest"):
-        wishes = {"headstart": {"$ref": "#/components/schemas/HeadstartWishes"}}
+        ours = {
+            "headstart": {"$ref": "#/components/schemas/HeadstartWishes"},
+            "prediction": {"$ref": "#/components/schemas/Prediction"},
+        }
         schemas["ChatCompletionRequest"] = {
             **request,
-            "properties": {**request.get("properties", {}), **wishes},
+            "properties": {**request.get("properties", {}), **ours},
         }
     if CHAT in paths:
         paths[CHAT]["post"] = {

@@ -16,7 +16,7 @@ from headstart.drafting.translation import check_same_spelling
 from headstart.engine.installation import require_engine
 from headstart.engine.line import OwnedLine
 from headstart.engine.model import Model, engine_defaults
-from headstart.engine.options import SchedulerOptions
+from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.placement import Machine, Placement, few_kernels, place
 from headstart.engine.target import drafting_arguments
 from headstart.errors import ModelConfigError
@@ -53,6 +53,10 @@ def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
     if settings.media_root is not None:
         found["allowed_local_media_path"] = str(settings.media_root)
     if settings.max_draft_tokens:
+        stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
+        check_drafting(settings.max_draft_tokens, stages)
+        # A line leads to one engine.
+        line = None if settings.is_data_parallel else line
         found |= drafting_arguments(settings.max_draft_tokens, SchedulerOptions(line=line))
     return found | dict(settings.vllm)
 
@@ -115,8 +119,8 @@ def serve(settings: Settings) -> None:
 
 @contextmanager
 def _line(settings: Settings) -> Iterator[str | None]:
-    """The sockets between drafter, scheduler and server; none without drafts."""
-    if not settings.max_draft_tokens:
+    """The sockets between drafter, scheduler and server; none where nobody drafts over them."""
+    if not settings.max_draft_tokens or settings.is_data_parallel:
         yield None
         return
     owned = OwnedLine.take()

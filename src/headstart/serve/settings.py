@@ -146,6 +146,16 @@ class Settings:
             raise SettingsError(f"the media root {self.media_root} is not a directory")
         if self.demo is not None and not self.demo.is_dir():
             raise SettingsError(f"{self.demo}, for the page's clips, is not a directory")
+        if self.drafter is not None and self.is_data_parallel:
+            raise SettingsError(
+                "A drafter is heard by one engine, not by data_parallel_size of them: start one"
+                " server for each, or leave the drafter out"
+            )
+
+    @property
+    def is_data_parallel(self) -> bool:
+        """Whether several engines answer, each with a memory of its own."""
+        return self.vllm.get("data_parallel_size", 1) not in (1, None)
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from headstart.drafters.port import StreamKey
 from headstart.drafting.timeline import Span, Stage, Timeline
 from headstart.engine import vision_times
+from headstart.engine.affinity import data_parallel_rank
 from headstart.engine.answer import Answer
 from headstart.engine.report import Report
 from headstart.engine.vision_times import VisionTimes
@@ -30,6 +32,7 @@ class Watch:
     """Of the first answer, where several are asked for."""
     drafter: Timeline | None = None
     """Of the drafter's engine, as far as it was heard."""
+    stream: StreamKey | None = None
     stats: Any = None
     report: Report | None = None
 
@@ -106,11 +109,13 @@ class WatchedEngine:
     async def generate(
         self, prompt: Any, sampling_params: Any, request_id: str, **kwargs: Any
     ) -> AsyncIterator[Any]:
-        """As the engine's."""
+        """As the engine's, but that a stream is always answered by the same rank."""
         # vLLM calls it chatcmpl-ID or cmpl-ID-0, ID being the one the door gave.
         watch = self._watches.get(request_id.partition("-")[2].partition("-")[0])
         if watch is not None:
             watch.generate_s = time.monotonic()
+            parallel_config = self._engine.vllm_config.parallel_config
+            kwargs["data_parallel_rank"] = data_parallel_rank(watch.stream, parallel_config)
         outputs = self._engine.generate(prompt, sampling_params, request_id, **kwargs)
         try:
             async for output in outputs:

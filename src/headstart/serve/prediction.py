@@ -1,0 +1,84 @@
+"""The answer a client expects: OpenAI's ``prediction`` field, as tokens of the target.
+
+It becomes a draft of the whole answer. The answer says in its ``usage`` how much of the prediction
+it followed.
+"""
+
+import copy
+from threading import Lock
+from typing import Any
+
+from headstart.drafting.board import MAX_DRAFT_TOKENS
+from headstart.drafting.prediction import num_followed
+from headstart.serve.refusal import bad_request
+
+FIELD = "prediction"
+MAX_CHARACTERS = 16 * MAX_DRAFT_TOKENS  # what lies beyond is not tokenised
+_ANCHOR = "\n"
+
+
+def predicted_text(given: object) -> str | None:
+    """The text that a request's field holds; none if there is no prediction."""
+    if given is None:
+        return None
+    if not isinstance(given, dict) or given.get("type") != "content":
+        raise bad_request(
+            'prediction must be an object, e.g. {"type": "content", "content": "the answer"}'
+        )
+    content = given.get("content")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        texts = [_text_of(part) for part in content]
+        return "".join(texts)
+    raise bad_request(
+        'prediction.content must be a text or a list of parts {"type": "text", "text": "..."}'
+    )
+
+
+def _text_of(part: object) -> str:
+    if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
+        return str(part["text"])
+    raise bad_request('each part of prediction.content must be {"type": "text", "text": "..."}')
+
+
+class Spelling:
+    """The target's tokenizer, for texts that the target may say. Safe to use from threads."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        # Tokenizers are not thread-safe, and vLLM uses its own at the same time.
+        self._tokenizer = copy.deepcopy(tokenizer)
+        self._turn = Lock()
+
+    def tokens(self, text: str, is_structured: bool) -> tuple[int, ...]:
+        """The ids of an answer that reads ``text``, `MAX_DRAFT_TOKENS` of them at most.
+
+        Llama's tokenizers begin a text with the mark of a word. So does an answer, in words; its
+        text then begins with a space, which people leave out. A grammar allows no such mark.
+        """
+        text = text[:MAX_CHARACTERS]
+        with self._turn:
+            if is_structured or text[:1].isspace():
+                ids = self._after_anchor(text)
+            else:
+                ids = self._encoded(text)
+        return tuple(ids[:MAX_DRAFT_TOKENS])
+
+    def _after_anchor(self, text: str) -> list[int]:
+        """The ids of exactly this text, without a mark that the tokenizer would begin with."""
+        anchor, whole = self._encoded(_ANCHOR), self._encoded(_ANCHOR + text)
+        if whole[: len(anchor)] == anchor:
+            return whole[len(anchor) :]
+        return self._encoded(text)  # the anchor became one token with what follows it
+
+    def _encoded(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def predicted_usage(prediction: tuple[int, ...], answer: list[int]) -> dict[str, int]:
+    """What OpenAI's ``usage.completion_tokens_details`` says of a prediction."""
+    accepted = num_followed(prediction, answer)
+    return {
+        "accepted_prediction_tokens": accepted,
+        "rejected_prediction_tokens": len(prediction) - accepted,
+    }

@@ -1,0 +1,60 @@
+"""What the server counts, and the dashboard that shows it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.serve.servers import MAX_TENANT_REQUESTS, ask, ask_at_once, asking, metric
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def counted(server, north, clips) -> dict[str, float]:
+    """By how much each figure grew while a stream was asked twice and too many came at once."""
+    names = (
+        'headstart_accepted_tokens_total{source="memory"}',
+        'headstart_drafted_tokens_total{source="memory"}',
+        "headstart_saved_passes_total",
+        "headstart_fused_answers_total",
+        "headstart_answers_total",
+        "headstart_cached_tokens_total",
+        'headstart_turned_away_total{reason="tenant"}',
+        'headstart_stage_seconds_count{stage="prefill"}',
+        "vllm:generation_tokens_total",
+    )
+    before = {name: metric(north, name) for name in names}
+    body = asking(clips / "street.mp4", "What is counted?", max_tokens=40, ignore_eos=True)
+    for _ in range(2):
+        ask(north, body, stream="counted")
+    ask_at_once(server, {**body, "max_tokens": 340}, 5 * MAX_TENANT_REQUESTS)
+    return {name: metric(north, name) - before[name] for name in names}
+
+
+def test_a_full_disk_costs_log_lines_and_no_request(server, north):
+    assert north.get("/v1/models").status_code == 200
+    server.wait_until(lambda: metric(north, "headstart_log_lines_dropped ") > 0, "lines dropped")
+
+
+def test_what_happens_is_counted_on_vllms_own_page(north, counted):
+    assert [name for name, grown in counted.items() if grown <= 0] == []
+    assert counted["headstart_answers_total"] == 2  # those that belong to a stream
+    assert metric(north, "headstart_memory_answers ") > 0
+    text = north.get("/metrics").text
+    assert "headstart_drafter_up " in text
+    assert "vllm:num_requests_running" in text
+
+
+def test_the_dashboard_asks_for_figures_that_exist(north, counted):
+    text = north.get("/metrics").text
+    dashboard = (Path(__file__).parents[2] / "docs" / "headstart-dashboard.json").read_text()
+    asked = {
+        name
+        for panel in json.loads(dashboard)["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"(?:headstart_|vllm:)\w+", target["expr"])
+    }
+    assert len(asked) > 10
+    assert not [name for name in asked if name not in text]
