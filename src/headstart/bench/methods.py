@@ -14,6 +14,8 @@ from headstart.engine.placement import Machine, Seat, alone_on_two
 TIMED = "timed"
 TWO_DEVICES = "bare vLLM x2"
 SILENT = Sources(memory=False, ngram=False)
+# A model that was not taught JSON fills its answer with blanks where a grammar allows them.
+TIGHT_JSON = {"backend": "xgrammar", "disable_any_whitespace": True}
 PEER_DRAFTS = {"per_request_spec_decode_metrics": "summary"}
 
 
@@ -47,7 +49,11 @@ class Rig:
         The vision tower is not timed, which would make every answer wait for the question how long
         it took, except where that is the method.
         """
-        fixed = {"mm_processor_cache_gb": 0, "enable_mm_processor_stats": False}
+        fixed = {
+            "mm_processor_cache_gb": 0,
+            "enable_mm_processor_stats": False,
+            "structured_outputs_config": TIGHT_JSON,
+        }
         arguments = {**fixed, **self.vllm, **method.vllm, **method.seat.arguments}
         if method.sources is None:
             with method.seat.taken():

@@ -90,6 +90,20 @@ class BenchResult:
             raise BenchError(f"{workload} was not played by {method} and bare vLLM in one round")
         return median(ratios)
 
+    def same_as_before(self, workload: str, method: str) -> float:
+        """The share of answers that repeat their stream's last one, token for token."""
+        said = {
+            sample.pair: sample.words
+            for sample in self.samples
+            if (sample.workload, sample.method) == (workload, method)
+        }
+        repeats = [
+            sample.words == said[before]
+            for sample in self.settled(workload, method)
+            if (before := (sample.round, sample.stream, sample.index - 1)) in said
+        ]
+        return fmean(repeats) if repeats else 0.0
+
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Workload, method, and its figures; the ratios are above one where it is faster."""
         table: dict[str, dict[str, dict[str, float]]] = {}
@@ -109,6 +123,9 @@ class BenchResult:
                 "drafted_with_prompt": round(fmean(s.first_drafted for s in samples), 4),
                 "throughput": round(self.throughput(workload, method), 4),
                 "end_to_end_ms": round(median(s.end_to_end_s for s in samples) * 1e3, 2),
+                "tokens_per_answer": round(fmean(s.num_tokens for s in samples), 4),
+                "same_as_before": round(self.same_as_before(workload, method), 4),
+                "distinct_answers": len({s.words for s in samples}),
                 "answers": len(samples),
                 "other_words": sum(b.words != o.words for b, o in self.pairs(workload, method)),
             }

@@ -200,7 +200,9 @@ class Run:
         tenant = f"{work.name}/{beside}/{number}/{stream}"
         session = engine.session(f"stream-{stream}", tenant)
         asked_s = time.monotonic()
-        answer = session.ask(item.clip, item.question, max_tokens=work.max_tokens)
+        answer = session.ask(
+            item.clip, item.question, max_tokens=work.max_tokens, schema=work.schema
+        )
         return Sample.of(
             answer,
             asked_s,

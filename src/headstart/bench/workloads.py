@@ -1,7 +1,8 @@
 """What is asked of every engine: streams of clips with questions, one after another or at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headstart.errors import BenchError
 from headstart.media.clip import Clip, ClipFiles
@@ -30,6 +31,8 @@ class Workload:
     camera: Camera
     max_tokens: int
     num_streams: int = 1
+    schema: Mapping[str, Any] | None = None
+    """A JSON schema that every answer follows, bare vLLM's as well."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_streams <= MAX_STREAMS:

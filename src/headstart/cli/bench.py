@@ -43,7 +43,7 @@ def bench(
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these of fixed, rotating, short, long, streams-2, -4, -8, -16, folder."
+            help="Only these of fixed, rotating, short, long, json, streams-2, -4, -8, -16, folder."
         ),
     ] = None,
     method: Annotated[

@@ -1,8 +1,9 @@
 """What `headstart bench` asks: the lab's held-out drives, or a person's own folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from headstart.bench.folder import clips_in
 from headstart.bench.workloads import Item, Workload, rotating
@@ -17,6 +18,31 @@ NUM_FRAMES = 8
 ROTATING = (Question.DESCRIBE, Question.VEHICLES, Question.WEATHER, Question.GOING_ON)
 SHORT, LONG = Question.SAFE, Question.ELABORATE
 SHORT_TOKENS = 16
+REPORT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "road": {"type": "string", "pattern": r"^We are on an? [a-z -]+\.$"},
+        "traffic": {
+            "type": "string",
+            "pattern": r"^We can see (a|an|two|three|several|no) [a-z -]+\.$",
+        },
+        "weather": {
+            "enum": [
+                f"a {sky} {light}"
+                for sky in ("cloudless", "rainy", "foggy")
+                for light in ("day", "evening", "night")
+            ]
+        },
+        "advice": {"enum": ["we can keep going", "we can go on with care", "we have to wait"]},
+    },
+    "required": ["road", "traffic", "weather", "advice"],
+    "additionalProperties": False,
+}
+"""What a camera on the lab's drive reports each second.
+
+The lab's target learnt prose, and no JSON: it chooses by what it sees only among words that it
+uses itself. Of numbers, true and false it says the same of every scene.
+"""
 DEFAULT_QUESTION = "What is happening in this scene?"
 
 
@@ -34,7 +60,12 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
         return rotating(clips, [question.usual for question in questions])
 
     def asking(
-        name: str, words: str, questions: Sequence[Question], tokens: int, streams: int = 1
+        name: str,
+        words: str,
+        questions: Sequence[Question],
+        tokens: int,
+        streams: int = 1,
+        schema: Mapping[str, Any] | None = None,
     ) -> Workload:
         return Workload(
             name,
@@ -42,6 +73,7 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
             lambda number, stream: camera(questions, number, stream),
             tokens,
             streams,
+            schema,
         )
 
     fixed = (Question.DESCRIBE,)
@@ -50,6 +82,13 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
         asking("rotating", "the lab's drive, four questions in turn", ROTATING, max_tokens),
         asking("short", "the lab's drive, short answers", (SHORT,), SHORT_TOKENS),
         asking("long", "the lab's drive, long answers", (LONG,), 2 * max_tokens),
+        asking(
+            "json",
+            "the lab's drive, a JSON report of four fields a second, by one schema",
+            fixed,
+            2 * max_tokens,
+            schema=REPORT,
+        ),
         *(
             asking(
                 f"streams-{count}",
