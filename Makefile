@@ -13,14 +13,16 @@ setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
 # torch first and pinned: left to the engine's own requirement, pip takes the CUDA build.
 # The engine then brings torchvision and its siblings built for CUDA, which break
-# `import transformers` beside a CPU torch; where they work, they stay.
+# `import transformers` beside a CPU torch; where they work, they stay. pip compiles 20,000 files
+# one by one, which takes a minute and a half; compileall does it on all cores.
 $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet torch==2.13.0
-	$(BIN)/pip install --quiet --editable '.[cpu,events,dev]' --editable ./lab
+	$(BIN)/pip install --quiet --no-compile torch==2.13.0
+	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,dev]' --editable ./lab
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # some packages hold templates
 	touch $@
 
 lint: setup ## format, lint, types
@@ -37,11 +39,11 @@ browser: ## a Chromium for the tests of pages, where the machine has none and le
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } || \
 		echo 'no Chromium, and none could be installed: tests of pages will be skipped'
 
-test: setup ## every test, real engines included
-	$(BIN)/pytest -q
+test: setup ## every test, real engines included, in two processes
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
-verdict: setup ## every test, and what fails once more: CI's judgement
-	$(BIN)/python .ci/verdict.py -q --durations=40 --durations-min=5
+verdict: setup ## the same, what fails once more, and the ten slowest: CI's judgement
+	$(BIN)/python .ci/verdict.py -q --durations=10
 
 bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than untrained models
 	$(BIN)/python benchmarks/engine_overhead.py

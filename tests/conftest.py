@@ -1,13 +1,19 @@
-"""Shared ground of the tests: small real models, real engines, random clips."""
+"""Shared ground of the tests: small real models, the engines many tests share, random clips."""
 
 import importlib.util
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from tests.browser import browser
+
+if TYPE_CHECKING:
+    from headstart import Headstart
+    from tests.models.oracle import Oracle
 
 __all__ = ["browser"]  # a fixture of every test
 
@@ -15,14 +21,73 @@ __all__ = ["browser"]  # a fixture of every test
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+# Importing vLLM takes 12 s of a core, in each process. So `LLM` computes in the test's own
+# process, and `Headstart` in one beside it instead of two. README's Python runs without this.
+os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # One of several test processes: a thread each, on whichever core is free.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 
 HAS_ENGINE = importlib.util.find_spec("vllm") is not None
+# Files whose tests share engines, the longest first. They run in one process, one after the
+# other, so that each engine starts once.
+SHARED_ENGINES = (
+    ("tests/serve/",),
+    ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),
+    (
+        "tests/engine/test_headstart.py",
+        "tests/engine/test_session.py",
+        "tests/engine/test_schema.py",
+        "tests/bench/test_workload_json.py",
+    ),
+)
+WITHOUT_CACHE = {
+    "dtype": "float32",
+    "enforce_eager": True,
+    "enable_prefix_caching": False,
+    "kv_cache_memory_bytes": 2**28,
+}
 
 
-def pytest_collection_modifyitems(items):
+def group_of(file: str) -> str:
+    """The first of the files that share engines with this one; itself if it shares none."""
+    return next((files[0] for files in SHARED_ENGINES if file.startswith(files)), file)
+
+
+def length_of(members: list[pytest.Item]) -> tuple[int, int, bool, bool]:
+    """Sorts long groups first, so that none of them runs alone at the end."""
+    longest, group = [files[0] for files in SHARED_ENGINES], group_of(members[0].location[0])
+    limits = [mark.args[0] for item in members for mark in item.iter_markers("timeout")]
+    return (
+        longest.index(group) if group in longest else len(longest),
+        -max(limits, default=0),
+        not any(item.get_closest_marker("engine") for item in members),
+        not any(item.get_closest_marker("slow") for item in members),
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("engine") and not HAS_ENGINE:
             item.add_marker(pytest.mark.skip(reason="vLLM is not installed: headstart[cpu]"))
+        groups.setdefault(group_of(item.location[0]), []).append(item)
+    for members in groups.values():
+        members.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    items[:] = [item for members in sorted(groups.values(), key=length_of) for item in members]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Of several test processes, each takes the next group as it has finished one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class LoadGroups(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(super()._split_scope(nodeid))
+
+    return LoadGroups(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +101,16 @@ def tiny_target(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_drafter(tmp_path_factory) -> Path:
+    """An untrained EventGPT that spells as `tiny_target` does."""
+    from headstart.lab.tiny import TinyEventGpt
+
+    directory = tmp_path_factory.mktemp("tiny") / "drafter"
+    TinyEventGpt().save(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
 def real_geometry_target(tmp_path_factory) -> Path:
     """An untrained Video-LLaVA with the published frames: 257 tokens each, 8 of them."""
     from headstart.lab.tiny import TinyVideoLlava
@@ -43,6 +118,37 @@ def real_geometry_target(tmp_path_factory) -> Path:
     directory = tmp_path_factory.mktemp("real") / "target"
     TinyVideoLlava.real_geometry().save(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def oracle(tiny_target) -> "Oracle":
+    """transformers' own answers of `tiny_target`."""
+    from tests.models.oracle import Oracle
+
+    return Oracle(tiny_target)
+
+
+@pytest.fixture(scope="session")
+def headstart(tiny_target) -> "Iterator[Headstart]":
+    """`tiny_target` with drafts from memory, verified whether they pay here or not."""
+    from headstart import Headstart, Sources
+
+    with Headstart(
+        tiny_target,
+        sources=Sources(abstain=False),
+        max_draft_tokens=16,
+        vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def eventgpt_engine(tiny_drafter) -> "Iterator[Headstart]":
+    """`tiny_drafter` asked as a model of its own, without drafts; nothing is cached."""
+    from headstart import Headstart
+
+    with Headstart(tiny_drafter, max_draft_tokens=0, vllm=WITHOUT_CACHE) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ numbers through lists; the last word is Python's format.
 import json
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,16 @@ class Figure:
         """The same as the result has it."""
         path = results / self.file
         assert path.exists(), f"{self.file} is not in benchmarks/results"
-        value: Any = json.loads(path.read_text())
+        value = _read(path)
         for step in self.key.split("/"):
             value = value[int(step)] if isinstance(value, list) else value[step]
         return format(value, self.form)
+
+
+@cache
+def _read(path: Path) -> Any:
+    """A result; with every sample in it, it is long."""
+    return json.loads(path.read_text())
 
 
 def figures_of(text: str) -> list[Figure]:

@@ -18,7 +18,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.mark.engine
 @pytest.mark.timeout(1800)  # several engines, one after the other
-def test_the_commands_and_the_python_run_in_order(tmp_path):
+def test_the_commands_and_the_python_run_in_order(tmp_path, monkeypatch):
     commands = [
         line for line in "".join(blocks("bash")).splitlines() if line.startswith("headstart ")
     ]
@@ -32,6 +32,8 @@ def test_the_commands_and_the_python_run_in_order(tmp_path):
 
     (script,) = blocks("python")
     (tmp_path / "script.py").write_text(script)
+    # The processes vLLM starts if it is not told otherwise, as the other tests tell it.
+    monkeypatch.delenv("VLLM_ENABLE_V1_MULTIPROCESSING")
     output = run([sys.executable, "script.py"], tmp_path)
     assert re.search(r"\d+ ms of prefill", output)
     assert re.search(r"(\d+) of \d+ prompt tokens were cached", output)[1] != "0"

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from tests.models.eventgpt_reference import EventGptReference
 
-from headstart import ClipFiles, Events, Headstart, Video
+from headstart import ClipFiles, Events, Video
 from headstart.drafting.timeline import Stage
 from headstart.errors import MediaError
-from headstart.lab.tiny import TinyEventGpt
 from headstart.media.events import SensorSize
 from headstart.media.slicing import latest
 from headstart.media.writers.writing import write_recording
@@ -18,19 +17,6 @@ pytestmark = pytest.mark.engine
 SENSOR = SensorSize(96, 72)
 MAX_TOKENS = 8
 QUESTION = "What is happening?"
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("eventgpt")
-    TinyEventGpt().save(directory)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def headstart(checkpoint):
-    with Headstart(checkpoint, vllm={"dtype": "float32", "enforce_eager": True}) as running:
-        yield running
 
 
 def random_events(rng, num_events: int, duration_us: int) -> Events:
@@ -56,13 +42,13 @@ def drawn(events: Events, num_slices: int) -> list[np.ndarray]:
     return pictures
 
 
-def test_a_window_is_answered_as_the_reference_answers(headstart, checkpoint, rng):
+def test_a_window_is_answered_as_the_reference_answers(eventgpt_engine, tiny_drafter, rng):
     from transformers import AutoConfig
 
-    reference = EventGptReference(checkpoint, AutoConfig.from_pretrained(checkpoint))
+    reference = EventGptReference(tiny_drafter, AutoConfig.from_pretrained(tiny_drafter))
     for _ in range(3):
         events = random_events(rng, 3_001, 49_000)
-        answer = headstart.ask(events, QUESTION, max_tokens=MAX_TOKENS)
+        answer = eventgpt_engine.ask(events, QUESTION, max_tokens=MAX_TOKENS)
         expected, _, num_prompt_tokens = reference.answer(
             drawn(events, 5), event_prompt(QUESTION), MAX_TOKENS
         )
@@ -70,26 +56,26 @@ def test_a_window_is_answered_as_the_reference_answers(headstart, checkpoint, rn
         assert answer.num_prompt_tokens == num_prompt_tokens
 
 
-def test_a_recording_is_answered_from_its_file(headstart, rng, tmp_path):
+def test_a_recording_is_answered_from_its_file(eventgpt_engine, rng, tmp_path):
     events = random_events(rng, 4_000, 1_000_000)
     write_recording(tmp_path / "events.npz", [events], SENSOR)
     window = ClipFiles(events=tmp_path / "events.npz", start_us=200_000, stop_us=250_000)
-    answer = headstart.ask(window, QUESTION, max_tokens=MAX_TOKENS)
-    same = headstart.ask(events.between(200_000, 250_000), QUESTION, max_tokens=MAX_TOKENS)
+    answer = eventgpt_engine.ask(window, QUESTION, max_tokens=MAX_TOKENS)
+    same = eventgpt_engine.ask(events.between(200_000, 250_000), QUESTION, max_tokens=MAX_TOKENS)
     assert answer.token_ids == same.token_ids
     assert answer.timeline.duration_s(Stage.LOAD) > 0
 
 
-def test_a_window_too_long_is_refused_and_never_cut_silently(headstart, rng):
+def test_a_window_too_long_is_refused_and_never_cut_silently(eventgpt_engine, rng):
     events = random_events(rng, 4_000, 1_000_000)
     with pytest.raises(MediaError, match="under 100 ms; choose a part"):
-        headstart.ask(events, QUESTION)
-    assert headstart.ask(latest(events, 99_000), QUESTION, max_tokens=1).token_ids
+        eventgpt_engine.ask(events, QUESTION)
+    assert eventgpt_engine.ask(latest(events, 99_000), QUESTION, max_tokens=1).token_ids
 
 
-def test_too_few_events_and_no_events_say_what_to_do(headstart, rng):
+def test_too_few_events_and_no_events_say_what_to_do(eventgpt_engine, rng):
     with pytest.raises(MediaError, match="choose a longer window"):
-        headstart.ask(random_events(rng, 4, 40_000), QUESTION)
+        eventgpt_engine.ask(random_events(rng, 4, 40_000), QUESTION)
     video = Video.from_frames(np.zeros((8, 72, 96, 3), np.uint8), fps=8)
     with pytest.raises(MediaError, match="give a recording"):
-        headstart.ask(video, QUESTION)
+        eventgpt_engine.ask(video, QUESTION)

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.models.oracle import Asked, Oracle, random_asked
+from tests.models.oracle import Asked, random_asked
 
 from headstart import Headstart, Video
 from headstart.drafting.timeline import Stage
@@ -16,12 +16,6 @@ MAX_TOKENS = 16
 QUESTION = "What is happening?"
 
 
-@pytest.fixture(scope="module")
-def headstart(tiny_target):
-    with Headstart(tiny_target, vllm={"dtype": "float32", "enforce_eager": True}) as running:
-        yield running
-
-
 @pytest.fixture
 def street(tmp_path):
     path = tmp_path / "street.mp4"
@@ -29,8 +23,7 @@ def street(tmp_path):
     return path
 
 
-def test_the_answer_is_transformers_answer(headstart, tiny_target, rng):
-    oracle = Oracle(tiny_target)
+def test_the_answer_is_transformers_answer(headstart, oracle, rng):
     for asked in random_asked(rng, 4):
         video = Video.from_frames(asked.frames, fps=8)
         answer = headstart.ask(video, asked.question, max_tokens=MAX_TOKENS)
@@ -38,10 +31,10 @@ def test_the_answer_is_transformers_answer(headstart, tiny_target, rng):
         assert answer.num_prompt_tokens == len(oracle.prompt_ids(asked))
 
 
-def test_a_file_is_answered_from_its_uniform_frames(headstart, tiny_target, street):
+def test_a_file_is_answered_from_its_uniform_frames(headstart, oracle, street):
     video = Video.read(street, num_frames=8)
     answer = headstart.ask(street, QUESTION, max_tokens=MAX_TOKENS)
-    expected, _ = Oracle(tiny_target).answer(Asked(video.frames, QUESTION), MAX_TOKENS)
+    expected, _ = oracle.answer(Asked(video.frames, QUESTION), MAX_TOKENS)
     assert list(answer.token_ids) == expected
 
 
@@ -73,9 +66,8 @@ def test_frames_already_encoded_spend_no_time_in_vision(headstart, rng):
     assert second.timeline.duration_s(Stage.VISION) < first.timeline.duration_s(Stage.VISION)
 
 
-def test_many_threads_get_each_their_own_answer(headstart, tiny_target, rng):
+def test_many_threads_get_each_their_own_answer(headstart, oracle, rng):
     asked = random_asked(rng, 6)
-    oracle = Oracle(tiny_target)
 
     def ask(one: Asked):
         video = Video.from_frames(one.frames, fps=8)

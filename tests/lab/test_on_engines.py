@@ -16,36 +16,27 @@ from headstart.lab.demo.showing import show_drive
 from headstart.lab.language.questions import Question
 from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart.lab.pair import Pair
-from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
+from tests.conftest import WITHOUT_CACHE
 
 pytestmark = pytest.mark.engine
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-SETTINGS = {
-    "dtype": "float32",
-    "enforce_eager": True,
-    "enable_prefix_caching": False,
-    "kv_cache_memory_bytes": 2**28,
-}
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
+def directory(tmp_path_factory, tiny_target, tiny_drafter):
     directory = tmp_path_factory.mktemp("pair")
-    TinyVideoLlava().save(directory / "target")
-    TinyEventGpt().save(directory / "drafter")
+    (directory / "target").symlink_to(tiny_target)
+    (directory / "drafter").symlink_to(tiny_drafter)
     return directory
 
 
 @pytest.fixture(scope="module")
-def start(directory):
+def start(directory, eventgpt_engine):
     """Opens an engine that runs already, and leaves it running."""
     pair = Pair.at(directory)
-    with (
-        Headstart(pair.target, max_draft_tokens=0, vllm=SETTINGS) as target,
-        Headstart(pair.drafter, max_draft_tokens=0, vllm=SETTINGS) as drafter,
-    ):
-        running = {pair.target: target, pair.drafter: drafter}
+    with Headstart(pair.target, max_draft_tokens=0, vllm=WITHOUT_CACHE) as target:
+        running = {pair.target: target, pair.drafter: eventgpt_engine}
         yield lambda model, **vllm: nullcontext(running[model])
 
 

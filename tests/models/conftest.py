@@ -23,7 +23,7 @@ def engine(checkpoint):
     llm.llm_engine.engine_core.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an engine in this process has its own, and ends it
 def vllm_process_group(tmp_path_factory):
     """What vLLM's layers ask for when they are built: one process, one rank."""
     pytest.importorskip("vllm")
