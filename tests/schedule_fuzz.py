@@ -16,10 +16,12 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources
 from headstart.errors import DraftingError
+from headstart.lab.measurement import Measurement
 from tests.schedule_harness import (
     END,
     FIRST_WORD,
@@ -266,13 +268,14 @@ def compare(plan: Plan, result: Result) -> None:
 
 
 def fuzz(num_drafted: int, seed: int, on_progress: Callable[[Result], None]) -> Result:
-    """Plans until so many tokens were drafted."""
+    """Plans until so many tokens were drafted, or until it is interrupted."""
     result = Result()
-    while result.counts.drafted < num_drafted:
-        compare(plan_of(seed * 1_000_000 + result.plans), result)
-        on_progress(result)
-        if len(result.differences) >= MAX_SHOWN:
-            break
+    try:
+        while result.counts.drafted < num_drafted and len(result.differences) < MAX_SHOWN:
+            compare(plan_of(seed * 1_000_000 + result.plans), result)
+            on_progress(result)
+    except KeyboardInterrupt:
+        result.plans -= 1  # the last one is not compared
     return result
 
 
@@ -280,6 +283,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--drafted", type=int, default=100_000, help="tokens to draft")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, help="directory in which the result is kept")
     options = parser.parse_args()
     logging.getLogger("vllm").setLevel(logging.ERROR)
     begun_s = shown_s = time.monotonic()
@@ -294,7 +298,11 @@ def main() -> int:
     for difference in result.differences:
         print(difference)
     seconds = round(time.monotonic() - begun_s, 1)
-    print(json.dumps({**result.told(), "seed": options.seed, "seconds": seconds}))
+    told = {**result.told(), "seed": options.seed, "seconds": seconds}
+    command = ["python", "-m", "tests.schedule_fuzz", *sys.argv[1:]]
+    if options.output is not None:
+        Measurement("schedule_fuzz", command, told).write(options.output)
+    print(json.dumps(told))
     return bool(result.differences)
 
 
