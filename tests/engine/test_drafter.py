@@ -83,6 +83,17 @@ def test_asked_as_usual_the_answer_is_the_targets_and_both_are_on_one_clock(guid
         assert target.start_s - 1 < spans[0].start_s < target.end_s
 
 
+def test_a_drafter_that_speaks_prose_is_not_set_to_work_for_json(guided, rng):
+    (asked,) = random_asked(rng, 1)
+    video = Video.from_frames(asked.frames, fps=8)
+    # Long enough for the drafter to be heard, had it been asked.
+    schema = {"type": "string", "minLength": LONG}
+    answer = guided.ask(video, asked.question, max_tokens=LONG, schema=schema)
+    assert answer.text.startswith('"')
+    assert answer.drafter_timeline is None
+    assert all(fate.source != "eventgpt" for fate in answer.fates)
+
+
 def test_a_stream_shows_drafts_and_ends_with_the_answer(guided, oracle, rng):
     session = guided.session("shown")
     (asked,) = random_asked(rng, 1)
