@@ -194,8 +194,11 @@ class HeadstartScheduler(Scheduler):
         tokenizer = getattr(self.structured_output_manager, "tokenizer", None)
         if params is None or not params.stop or tokenizer is None:
             return ()
-        stops = [params.stop] if isinstance(params.stop, str) else params.stop
-        return said[: num_until_stop(said, stops, params.min_tokens, tokenizer.decode)]
+        try:
+            length = num_until_stop(said, params.stop, params.min_tokens, tokenizer.decode)
+        except Exception:
+            return ()  # some tokenizers fail on ids without a text: then nothing is learnt
+        return said[:length]
 
     def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Put a request back, and forget blocks of it that are counted as cached and are not.
