@@ -4,7 +4,7 @@
 
 Chunk sizes, budgets, aborts, preemption, prefix hits of every length, priorities, the longest
 context, growing prompts, ways to stop; drafts right, wrong, hostile and late. The last line is
-JSON. `tests/schedule_harness.py` is the target.
+JSON. `tests/schedule_harness.py` plays them.
 """
 
 import argparse
@@ -23,17 +23,14 @@ from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources
 from headstart.errors import DraftingError
 from headstart.lab.measurement import Measurement
 from tests.schedule_harness import (
-    END,
-    FIRST_WORD,
-    VOCABULARY,
     Asked,
     Counts,
     Player,
     Said,
     Turn,
-    likely_answer,
     scheduler,
 )
+from tests.schedule_target import END, FIRST_WORD, VOCABULARY, likely_answer
 
 MAX_STEPS = 6_000  # of one plan: with fewer left to do it has come to a halt
 MAX_SHOWN = 5  # differences, in the result

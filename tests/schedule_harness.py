@@ -1,15 +1,14 @@
 """Schedulers without an engine: requests in, steps out, tokens back.
 
-The target is a function of what its KV cache holds. Each slot of the cache keeps the state after
-one token, computed from the slot before it through the request's own block table, as attention
-would: a draft that is not taken back, a block that is shared wrongly or a slot that was never
-reserved changes what is said. Tokens are drawn by vLLM's own samplers, min_tokens and seeds
-included, so what those get wrong with drafts is seen too.
+The target (`tests/schedule_target.py`) is a function of what its KV cache holds. Each slot of the
+cache keeps the state after one token, computed from the slot before it through the request's own
+block table, as attention would: a draft that is not taken back, a block that is shared wrongly or a
+slot that was never reserved changes what is said. Tokens are drawn by vLLM's own samplers,
+min_tokens and seeds included, so what those get wrong with drafts is seen too.
 """
 
 import json
 from collections import deque
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -40,9 +39,9 @@ from headstart.drafting.draft import Draft
 from headstart.engine.hooks import HeadstartScheduler
 from headstart.engine.options import SchedulerOptions, Sources
 from headstart.engine.target import drafting_arguments
+from tests.schedule_target import END, VOCABULARY, Mind
 
 BLOCK_SIZE = 16
-FIRST_WORD, VOCABULARY, END = 3, 64, 2
 CPU = torch.device("cpu")
 NO_PENALTIES = torch.zeros(0)
 
@@ -54,50 +53,6 @@ init_none_hash(sha256)
 
 class HarnessError(AssertionError):
     """A step that no engine could execute."""
-
-
-@dataclass(frozen=True)
-class Mind:
-    """What the target knows after some tokens: all of them, and the last three."""
-
-    everything: int = 0
-    recent: tuple[int, ...] = ()
-
-    def after(self, token: int) -> "Mind":
-        return Mind(hash((self.everything, token)), (*self.recent[-2:], token))
-
-    def wishes(self) -> tuple[int, int]:
-        """The likeliest token and the next likeliest.
-
-        Mostly the last words decide, so that what was said elsewhere is often right here; now and
-        then everything does, and now and then the answer wants to end.
-        """
-        dice = self.everything % 1009
-        if dice % 43 == 0:
-            return END, _word(self.everything)
-        usual = _word(hash(self.recent))
-        rare = _word(self.everything // 1009)
-        return (rare, usual) if dice % 7 == 0 else (usual, rare)
-
-
-def _word(number: int) -> int:
-    return FIRST_WORD + number % (VOCABULARY - FIRST_WORD)
-
-
-def mind_of(tokens: Iterable[int]) -> Mind:
-    mind = Mind()
-    for token in tokens:
-        mind = mind.after(token)
-    return mind
-
-
-def likely_answer(prompt: Sequence[int], num_tokens: int) -> list[int]:
-    """What is said without limits of any kind, and past the wish to end."""
-    mind, said = mind_of(prompt), list[int]()
-    for _ in range(num_tokens):
-        said.append(mind.wishes()[0])
-        mind = mind.after(said[-1])
-    return said
 
 
 @dataclass(frozen=True)

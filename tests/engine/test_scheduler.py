@@ -7,12 +7,11 @@ import torch
 from tests.schedule_harness import (
     BLOCK_SIZE,
     Asked,
-    Mind,
     Player,
     Turn,
-    likely_answer,
     scheduler,
 )
+from tests.schedule_target import Mind, likely_answer
 from vllm.v1.kv_cache_interface import MambaSpec
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS, check_drafting
