@@ -18,51 +18,95 @@ from statistics import fmean
 from headstart.bench.log import LoggedAnswer, read_log
 from headstart.bench.replay import DraftLimits, replay
 from headstart.drafters import memory as memory_module
-from headstart.drafters.memory import Memory, Place, StreamMemory
-from headstart.drafters.port import Ask, Drafter
+from headstart.drafters.memory import Memory
+from headstart.drafters.port import Ask, Drafter, StreamKey
 from headstart.drafting.verdict import num_agreeing
 
-
-class OnePiece(StreamMemory):
-    """Copies once; where the copy ends, the draft ends."""
-
-    def propose(self, question: str, confirmed: Sequence[int], max_tokens: int) -> list[int]:
-        """One piece."""
-        said = [memory_module._mark(question), *confirmed]
-        place = self._best_place(said)
-        return [] if place is None else list(self._answers[place[0]][place[1] :][:max_tokens])
+NUM_ANSWERS = 512  # as many as `Memory` remembers
+Place = tuple[int, int]
+"""The number of an answer, and how many of its tokens (its question's mark first) come before."""
 
 
-class RecencyVote(StreamMemory):
-    """At a fork the places vote for the next token, each older one with 0.7 of the weight."""
+class PlacesMemory:
+    """A `Drafter` by the same rule as `Memory`, with places of occurrence in plain dictionaries.
 
-    def _best_place(self, said: list[int]) -> Place | None:
-        for length in memory_module.CONTEXT_LENGTHS:
-            places = self._places.get(tuple(said[-length:])) if length <= len(said) else None
-            if places:
-                votes: dict[int, float] = defaultdict(float)
-                for age, (number, start) in enumerate(reversed(places)):
-                    votes[self._answers[number][start]] += 0.7**age
-                token = max(votes, key=votes.__getitem__)
-                return max(
-                    (p for p in reversed(places) if self._answers[p[0]][p[1]] == token),
-                    key=lambda place: self._match(place, said),
-                )
-        return None
+    Larger and easier to change.
+    """
 
+    name = "memory"
+    max_pieces = memory_module.MAX_PIECES
 
-class OfKind(Memory):
-    """A `Drafter` over another kind of stream memory."""
+    def __init__(self) -> None:
+        self._asks: dict[str, Ask] = {}
+        self._answers: list[tuple[int, ...]] = []
+        self._places: dict[tuple[StreamKey, tuple[int, ...]], list[Place]] = defaultdict(list)
 
-    def __init__(self, kind: type[StreamMemory]) -> None:
-        super().__init__()
-        self._kind = kind
+    def begin(self, ask: Ask) -> None:
+        """See `Drafter`."""
+        self._asks[ask.request] = ask
 
     def finish(self, request: str, answer: Sequence[int]) -> None:
         """See `Drafter`."""
+        ask = self._asks.pop(request)
+        said = (memory_module._mark(ask.question), *answer)
+        self._answers.append(said)
+        for stop in range(1, len(said)):
+            for length in memory_module.CONTEXT_LENGTHS:
+                if length <= stop:
+                    places = self._places[ask.stream, said[stop - length : stop]]
+                    places.append((len(self._answers) - 1, stop))
+                    del places[: -memory_module.MAX_PLACES]
+
+    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """See `Drafter`."""
         ask = self._asks[request]
-        self._streams.setdefault(ask.stream, self._kind(self._max_answers))
-        super().finish(request, answer)
+        said = [memory_module._mark(ask.question), *confirmed]
+        known = len(said)
+        for _ in range(self.max_pieces):
+            missing = max_tokens - (len(said) - known)
+            place = self._best_place(ask.stream, said) if missing > 0 else None
+            if place is None:
+                break
+            said += self._answers[place[0]][place[1] : place[1] + missing]
+        return said[known:]
+
+    def _best_place(self, stream: StreamKey, said: list[int]) -> Place | None:
+        for length in memory_module.CONTEXT_LENGTHS:
+            oldest = len(self._answers) - NUM_ANSWERS
+            places = [
+                place
+                for place in self._places.get((stream, tuple(said[-length:])), ())
+                if place[0] >= oldest
+            ]
+            if length <= len(said) and places:
+                return self._chosen(places, said)
+        return None
+
+    def _chosen(self, places: list[Place], said: list[int]) -> Place:
+        return max(reversed(places), key=lambda place: self._match(place, said))
+
+    def _match(self, place: Place, said: list[int]) -> int:
+        answer, stop = self._answers[place[0]], place[1]
+        most = min(stop, len(said), memory_module.MAX_MATCH)
+        return num_agreeing(answer[stop - most : stop][::-1], said[-most:][::-1])
+
+
+class OnePiece(PlacesMemory):
+    """Copies once; where the copy ends, the draft ends."""
+
+    max_pieces = 1
+
+
+class RecencyVote(PlacesMemory):
+    """At a fork the places vote for the next token, each older one with 0.7 of the weight."""
+
+    def _chosen(self, places: list[Place], said: list[int]) -> Place:
+        votes: dict[int, float] = defaultdict(float)
+        for age, (number, start) in enumerate(reversed(places)):
+            votes[self._answers[number][start]] += 0.7**age
+        token = max(votes, key=votes.__getitem__)
+        voted = [place for place in places if self._answers[place[0]][place[1]] == token]
+        return super()._chosen(voted, said)
 
 
 class DraftNeighbour(Memory):
@@ -261,8 +305,8 @@ def main() -> None:
         ("first draft of 32", Memory, DraftLimits(32, 32)),
         ("drafts of 16", Memory, DraftLimits(64, 16)),
         ("drafts of 64", Memory, DraftLimits(64, 64)),
-        ("one piece a draft", lambda: OfKind(OnePiece), DraftLimits()),
-        ("recency vote at forks", lambda: OfKind(RecencyVote), DraftLimits()),
+        ("one piece a draft", OnePiece, DraftLimits()),
+        ("recency vote at forks", RecencyVote, DraftLimits()),
     ]
     variants += [
         (f"at most {size} answers", lambda size=size: Memory(max_answers=size), DraftLimits())

@@ -98,17 +98,20 @@ def test_a_stream_can_be_forgotten_at_once():
 
 def test_a_forgotten_answer_leaves_nothing_behind():
     rng = Random(3)
-    bounded = StreamMemory(max_answers=5)
+    bounded, fresh = StreamMemory(max_answers=5), StreamMemory(max_answers=5)
     answers = [rng.choices(range(6), k=rng.randrange(1, 20)) for _ in range(300)]
     for answer in answers:
         bounded.learn("q", answer)
+    for answer in answers[-5:]:
+        fresh.learn("q", answer)
     assert len(bounded) == 5
-    assert {number for places in bounded._places.values() for number, _ in places} <= set(
-        bounded._answers
-    )
-    for _ in range(len(bounded)):
-        bounded._forget_oldest()
-    assert not bounded._places
+    for _ in range(200):
+        confirmed = rng.choices(range(6), k=rng.randrange(12))
+        assert bounded.propose("q", confirmed, 16) == fresh.propose("q", confirmed, 16)
+    bounded.forget(5)
+    assert bounded.propose("q", [], 16) == bounded.propose("q", [1, 2], 16) == []
+    bounded.compact()
+    assert bounded.num_bytes <= StreamMemory(5).num_bytes + 200
 
 
 def test_limits_that_hold_nothing_are_refused():

@@ -201,3 +201,12 @@ def test_sampled_answers_keep_their_seeded_draws_without_drafts(hooked, drawn, s
     for params in (greedy, SamplingParams(**SAMPLED)):
         (output,) = hooked.generate(sampled_prompt, params, use_tqdm=False)
     assert list(output.outputs[0].token_ids) == drawn
+
+
+def test_top_k_does_not_end_the_engine_where_nothing_is_drafted(hooked, sampled_prompt):
+    """vLLM 0.32 on a CPU ends there, whoever drafts; see `headstart.engine.mends`."""
+    from vllm import SamplingParams
+
+    params = SamplingParams(temperature=1.0, top_k=3, max_tokens=8, ignore_eos=True)
+    (output,) = hooked.generate(sampled_prompt, params, use_tqdm=False)
+    assert len(output.outputs[0].token_ids) == 8

@@ -8,7 +8,11 @@ from headstart.errors import DraftingError
 
 @pytest.mark.parametrize(
     "options",
-    [SchedulerOptions(), SchedulerOptions(Sources(memory=False, resync=False), "/tmp/line")],
+    [
+        SchedulerOptions(),
+        SchedulerOptions(Sources(memory=False, resync=False), "/tmp/line"),
+        SchedulerOptions(memory_bytes=1 << 20, memory_tenant_bytes=1 << 18),
+    ],
 )
 def test_they_arrive_as_they_were_sent(options):
     assert SchedulerOptions.parse(options.additional_config()) == options
@@ -27,10 +31,13 @@ def test_a_person_may_name_one_alone():
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"warp": 1}, "It knows: line, sources"),
+        ({"warp": 1}, "It knows: line, memory_bytes, memory_tenant_bytes, sources"),
         ({"sources": {"memroy": True}}, "memory"),
         ({"sources": {"memory": "no"}}, "say true or false"),
         ({"line": 7}, "path of a directory"),
+        ({"memory_bytes": 0}, "number of bytes"),
+        ({"memory_tenant_bytes": True}, "number of bytes"),
+        ({"memory_tenant_bytes": "1 GB"}, "number of bytes"),
         ([], "It knows"),
     ],
 )

@@ -46,5 +46,14 @@ def test_what_always_changes_counts_less_and_less(rng):
 def test_streams_are_forgotten_when_there_are_too_many(rng):
     scenes, events = Scenes(), window(rng)
     for number in range(MAX_STREAMS + 10):
-        scenes.change(StreamKey("", str(number)), events)
+        scenes.change(StreamKey(str(number % 3), str(number)), events)
     assert len(scenes._last) == MAX_STREAMS
+
+
+def test_a_tenant_of_many_streams_makes_nobody_else_forget(rng):
+    scenes, events = Scenes(), window(rng, 0, 40)
+    for _ in range(3):
+        scenes.change(CAMERA, events)
+    for number in range(MAX_STREAMS + 10):
+        scenes.change(StreamKey("loud", str(number)), events)
+    assert scenes.change(CAMERA, window(rng, 40, 80)) > 0.3

@@ -140,7 +140,7 @@ def pack_zstd(data):
     return zstandard.ZstdCompressor().compress(data)
 
 
-def _flat(identifier: bytes, fields: list[tuple[str, bytes]]) -> bytes:
+def flat_table(identifier: bytes, fields: list[tuple[str, bytes]]) -> bytes:
     """A FlatBuffers root table: scalars inline, vectors after it."""
     inline = [value if kind == "scalar" else bytes(4) for kind, value in fields]
     offsets, position = [], 4
@@ -158,14 +158,14 @@ def _flat(identifier: bytes, fields: list[tuple[str, bytes]]) -> bytes:
     return struct.pack("<I", table_at) + identifier + vtable + bytes(body) + tail
 
 
-def _aedat4_head(code, xml=None, end=-1):
+def aedat4_head(code, xml=None, end=-1):
     text = xml or (
         '<node name="0" path="/mainloop/Recorder/outInfo/0/">'
         '<attr key="typeIdentifier" type="string">EVTS</attr>'
         '<attr key="sizeX" type="int">64</attr><attr key="sizeY" type="int">48</attr></node>'
     )
     vector = struct.pack("<I", len(text)) + text.encode()
-    table = _flat(
+    table = flat_table(
         b"IOHE",
         [
             ("scalar", struct.pack("<i", code)),
@@ -179,13 +179,13 @@ def _aedat4_head(code, xml=None, end=-1):
 def aedat4(pack, code, num_events, claimed=None, **head):
     records = b"".join(struct.pack("<qhhB3x", i, i % 64, i % 48, i % 2) for i in range(num_events))
     claimed = num_events if claimed is None else claimed
-    packet = _flat(b"EVTS", [("vector", struct.pack("<I", claimed) + records)])
+    packet = flat_table(b"EVTS", [("vector", struct.pack("<I", claimed) + records)])
     packed = pack(struct.pack("<I", len(packet)) + packet)
-    return _aedat4_head(code, **head) + struct.pack("<ii", 0, len(packed)) + packed
+    return aedat4_head(code, **head) + struct.pack("<ii", 0, len(packed)) + packed
 
 
 def hostile_aedat4(bomb_bytes):
-    head = _aedat4_head(1)
+    head = aedat4_head(1)
     for name, code, packed in (
         ("lz4", 1, _packed_lz4_zeros(bomb_bytes)),
         ("zstd", 3, _packed_zeros(zstandard.ZstdCompressor().compressobj(), bomb_bytes)),
@@ -202,7 +202,7 @@ def hostile_aedat4(bomb_bytes):
         ),
     ):
         packet = struct.pack("<ii", 0, len(packed)) + packed
-        yield f"aedat4 {name} bomb", ".aedat4", _aedat4_head(code) + packet
+        yield f"aedat4 {name} bomb", ".aedat4", aedat4_head(code) + packet
     for size in (-1, -(1 << 31), (1 << 31) - 1, 0, 3):
         yield f"aedat4 packet {size}", ".aedat4", head + struct.pack("<ii", 0, size) + bytes(50)
     for claimed in (51, 1 << 28, (1 << 32) - 1):

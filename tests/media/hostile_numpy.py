@@ -16,13 +16,13 @@ class _Call:
         return self._call
 
 
-def _npy(header: str, content: bytes, version: bytes = b"\x01\x00") -> bytes:
+def npy(header: str, content: bytes, version: bytes = b"\x01\x00") -> bytes:
     text = header.encode().ljust(117) + b"\n"
     return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + content
 
 
-def _object_npy(pickled: bytes) -> bytes:
-    return _npy("{'descr': '|O', 'fortran_order': False, 'shape': (), }", pickled)
+def object_npy(pickled: bytes) -> bytes:
+    return npy("{'descr': '|O', 'fortran_order': False, 'shape': (), }", pickled)
 
 
 def hostile_pickles(canary):
@@ -49,7 +49,7 @@ def hostile_pickles(canary):
                 ("array", np.array({"x": np.arange(3), "t": call}, dtype=object)),
             ):
                 pickled = pickle.dumps(value, protocol=protocol)
-                yield f"pickle {index} {protocol} {kind}", ".npy", _object_npy(pickled)
+                yield f"pickle {index} {protocol} {kind}", ".npy", object_npy(pickled)
     rebuild = b"cnumpy._core.multiarray\n_reconstruct\ncnumpy\nndarray\n"
     programs = {
         "memo": b"\x80\x04Nr\xff\xff\xff\x7f.",
@@ -77,7 +77,7 @@ def hostile_pickles(canary):
         "unhashable": b"\x80\x04}]Ns.",
     }
     for name, program in programs.items():
-        yield f"pickle {name}", ".npy", _object_npy(program)
+        yield f"pickle {name}", ".npy", object_npy(program)
 
 
 def hostile_arrays():
@@ -93,7 +93,7 @@ def hostile_arrays():
             "(" * 900,
         ):
             header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
-            yield f"npy {descr} {shape[:9]}", ".npy", _npy(header, bytes(64))
+            yield f"npy {descr} {shape[:9]}", ".npy", npy(header, bytes(64))
     table = "[('t', '<i8'), ('x', '<u2'), ('y', '<u2'), ('p', '|O')]"
     for text in (
         f"{{'descr': {table}, 'fortran_order': False, 'shape': (3,), }}",
@@ -106,8 +106,8 @@ def hostile_arrays():
         "{'descr': '<i8'}",
         "\0" * 500,
     ):
-        yield f"npy header {text[:9]}", ".npy", _npy(text, bytes(64))
-    yield "npy version", ".npy", _npy("{}", b"", b"\x09\x00")
+        yield f"npy header {text[:9]}", ".npy", npy(text, bytes(64))
+    yield "npy version", ".npy", npy("{}", b"", b"\x09\x00")
     yield "npy long header", ".npy", b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b" " * 200
 
 
@@ -125,20 +125,20 @@ def hostile_archives(bomb_bytes):
     zeros = bytes(1 << 20)
     plain = "{'descr': '<i8', 'fortran_order': False, 'shape': (%d,), }"
     for count in (5_000_000, bomb_bytes // 8, 1 << 50):
-        head = _npy(plain % count, b"")
+        head = npy(plain % count, b"")
         yield f"npz of {count}", ".npz", _zip({key: [head, zeros] for key in "xytp"})
     for count in (4, bomb_bytes // 8):
-        pieces = [_npy(plain % count, b""), *[zeros] * (bomb_bytes >> 20)]
+        pieces = [npy(plain % count, b""), *[zeros] * (bomb_bytes >> 20)]
         yield f"npz bomb {count}", ".npz", _zip({**{key: [head] for key in "xyt"}, "p": pieces})
     for method in (zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2):
-        head = _npy(plain % 4_000_000, b"")
+        head = npy(plain % 4_000_000, b"")
         yield f"npz packed {method}", ".npz", _zip({"x": [head, *[zeros] * 32]}, method)
-    evil = _object_npy(pickle.dumps(_Call(print, "run")))
+    evil = object_npy(pickle.dumps(_Call(print, "run")))
     yield "npz pickled", ".npz", _zip({name: [evil] for name in ("x", "y", "t", "p", "sensor")})
     yield "npz empty", ".npz", _zip({})
     sides = struct.pack("<qq", -5, 1 << 62)
-    size = _npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", sides)
-    four = [_npy(plain % 4, bytes(32))]
+    size = npy("{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", sides)
+    four = [npy(plain % 4, bytes(32))]
     yield "npz sensor", ".npz", _zip({"sensor": [size], **dict.fromkeys("xytp", four)})
     good = _zip(dict.fromkeys("xytp", four))
     yield "npz declared size", ".npz", good.replace(struct.pack("<I", 160), b"\xff\xff\xff\x7f")

@@ -75,7 +75,7 @@ def test_the_digest_is_of_the_content():
 def test_each_failure_says_what_to_do(tmp_path, thirty_frames):
     text = tmp_path / "notes.mp4"
     text.write_text("not a video")
-    sound = tmp_path / "sound.wav"
+    sound = tmp_path / "sound.avi"
     with av.open(str(sound), "w") as container:
         stream = container.add_stream("pcm_s16le", rate=8000, layout="mono")
         silence = av.AudioFrame.from_ndarray(np.zeros((1, 8000), np.int16), layout="mono")

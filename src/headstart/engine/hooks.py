@@ -37,6 +37,7 @@ from headstart.engine.asking import FIELD, AskDetails
 from headstart.engine.drafter_line import DrafterLine
 from headstart.engine.installation import require_engine
 from headstart.engine.line import Line
+from headstart.engine.mends import constrain_drafts_only
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.pass_clock import PassClock
 from headstart.engine.report import PassRecord
@@ -55,7 +56,7 @@ class NoProposals:
     """
 
     def __init__(self, vllm_config: VllmConfig) -> None:
-        pass
+        constrain_drafts_only()  # built in the worker's process, where sampling is
 
     def load_model(self, *args: object, **kwargs: object) -> None:
         """Nothing to load."""
@@ -106,7 +107,7 @@ class HeadstartScheduler(Scheduler):
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
         self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
-        self._memory = Memory()
+        self._memory = Memory(options.memory_bytes, options.memory_tenant_bytes)
         self._drafters = cascade_of(options.sources, self._vocabulary, self._memory)
         self._line = (
             DrafterLine(Line(options.line), options.sources.resync) if options.line else None

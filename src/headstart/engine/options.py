@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 from headstart.errors import DraftingError
 
 FIELD = "headstart"
+MEMORY_LIMITS = ("memory_bytes", "memory_tenant_bytes")
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
 
 
@@ -74,6 +76,10 @@ class SchedulerOptions:
     sources: Sources = Sources()
     line: str | None = None
     """The directory of the sockets that a drafter is heard on; see `engine.line`."""
+    memory_bytes: int = DEFAULT_MAX_BYTES
+    """What earlier answers may take, of all tenants."""
+    memory_tenant_bytes: int = DEFAULT_MAX_TENANT_BYTES
+    """The same, of one tenant."""
 
     @classmethod
     def parse(cls, additional_config: Any) -> Self:
@@ -87,11 +93,15 @@ class SchedulerOptions:
         for name, value in asdict(sources).items():
             if not isinstance(value, bool):
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
-        return cls(sources, line)
+        limits = {name: given[name] for name in MEMORY_LIMITS if name in given}
+        for name, value in limits.items():
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise DraftingError(f"headstart's {name} is {value!r}: give a number of bytes")
+        return cls(sources, line, **limits)
 
     def additional_config(self) -> dict[str, Any]:
         """The form `parse` reads."""
-        return {FIELD: {"sources": asdict(self.sources), "line": self.line}}
+        return {FIELD: asdict(self)}
 
 
 def _known(kind: type, given: Any) -> dict[str, Any]:

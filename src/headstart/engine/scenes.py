@@ -1,9 +1,9 @@
 """What each stream's camera saw last, to tell how much has changed since."""
 
-from collections import OrderedDict
 from threading import Lock
 
 from headstart.drafters.port import StreamKey
+from headstart.drafting.fair_table import FairTable
 from headstart.media.change import EventPicture
 from headstart.media.events import Events
 
@@ -13,14 +13,14 @@ WEIGHT_OF_LAST = 0.1  # in what is usual on a stream
 
 
 class Scenes:
-    """The last event picture of each stream, bounded in streams. Thread-safe.
+    """The last event picture of each stream, bounded in streams, fairly. Thread-safe.
 
     On a camera that moves, pictures differ from one clip to the next without any news in it; so
     only what is beyond the stream's usual difference counts as change.
     """
 
     def __init__(self) -> None:
-        self._last: OrderedDict[StreamKey, tuple[EventPicture, float]] = OrderedDict()
+        self._last: FairTable[str, tuple[EventPicture, float]] = FairTable(MAX_STREAMS)
         self._lock = Lock()
 
     def change(self, stream: StreamKey, events: Events | None) -> float:
@@ -32,11 +32,9 @@ class Scenes:
             return 0.0
         picture = EventPicture.of(events)
         with self._lock:
-            last, usual = self._last.pop(stream, (None, FIRST_USUAL))
+            last, usual = self._last.get(stream.tenant, stream.stream) or (None, FIRST_USUAL)
             difference = 0.0 if last is None else picture.change_from(last)
             if last is not None:
                 usual += WEIGHT_OF_LAST * (difference - usual)
-            self._last[stream] = (picture, usual)
-            while len(self._last) > MAX_STREAMS:
-                self._last.popitem(last=False)
+            self._last.put(stream.tenant, stream.stream, (picture, usual))
         return max(0.0, difference - usual)

@@ -5,15 +5,17 @@ Owns the promise to callers (windows, limits, one clock). Knows no file format.
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from mmap import mmap
 from pathlib import Path
 from struct import error as StructError  # noqa: N812 (struct names it in lower case)
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,8 @@ from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
 
 Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+Content = bytes | memoryview | mmap
 
 DEFAULT_MAX_EVENTS = 200_000_000
 
@@ -33,12 +37,32 @@ class Opening:
     ``sensor`` is needed where the file does not say. ``max_events`` bounds every single read
     (13 bytes an event stay, about three times that while they are checked). ``sort`` puts
     events that are out of time order in order instead of refusing them.
+
+    With ``content`` no file is opened and no process started: the recording is those bytes, and
+    ``path`` only names it. ``allow_pickle`` is numpy's: without it a pickled ``.npy`` is refused.
     """
 
     path: Path
     sensor: SensorSize | None = None
     max_events: int = DEFAULT_MAX_EVENTS
     sort: bool = False
+    content: Content | None = None
+    allow_pickle: bool = True
+
+    def open(self) -> BinaryIO:
+        """The recording's bytes as a file of their own position; close it."""
+        if self.content is None:
+            return self.path.open("rb")
+        if isinstance(self.content, bytes):
+            return io.BytesIO(self.content)  # shares the bytes
+        return io.BufferedReader(_View(memoryview(self.content).cast("B")))
+
+    @property
+    def num_bytes(self) -> int:
+        """How long the recording's file is."""
+        if self.content is None:
+            return self.path.stat().st_size
+        return memoryview(self.content).nbytes
 
     def resolve_sensor(self, stated: SensorSize | None) -> SensorSize:
         """The sensor's size from the file or the caller, who must not disagree."""
@@ -61,6 +85,32 @@ class Opening:
                 f"{self.path} would give more than {self.max_events} events at once; "
                 "read a shorter window, or raise max_events"
             )
+
+
+class _View(io.RawIOBase):
+    """Bytes that are in memory already, read as a file and not copied."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content, self._position = content, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._content[self._position : self._position + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._position += len(piece)
+        return len(piece)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        starts = {io.SEEK_CUR: self._position, io.SEEK_END: len(self._content)}
+        self._position = starts.get(whence, 0) + offset
+        if self._position < 0:
+            raise ValueError("a place before the start of the file")
+        return self._position
 
 
 class Recording(ABC):

@@ -21,6 +21,13 @@ MAX_VIDEO_BYTES = 2 * 1024**3
 """What one `Video.read` may hold unless its caller allows more: 48 s of 1280x720 at 15 Hz."""
 
 
+FORMATS = ("mov", "mp4", "matroska", "webm", "avi", "mpegts", "mpeg", "ogg", "flv", "asf", "gif")
+"""FFmpeg's names of the containers that are read. All hold their frames themselves: formats that
+name other files or addresses (playlists, concat, SDP, numbered pictures) are not among them."""
+OPEN_OPTIONS = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "file"}
+"""For every ``av.open`` of a file that is not our own."""
+
+
 @dataclass(frozen=True, eq=False)
 class Video:
     """Frames and when each was taken.
@@ -178,7 +185,7 @@ def _open(path: str | Path) -> av.container.InputContainer:
     if not Path(path).is_file():
         raise MediaError(f"{path} is not a file; check the path")
     try:
-        container = av.open(str(path))
+        container = av.open(str(path), options=OPEN_OPTIONS)
     except (av.FFmpegError, OSError, ValueError) as error:
         raise MediaError(
             f"{path} is not a video that FFmpeg reads ({error}); convert it with ffmpeg"

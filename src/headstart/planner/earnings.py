@@ -1,15 +1,17 @@
 """What drafted tokens have earned: how far drafts of one source lately survived, by position."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 from operator import mul
 
+from headstart.drafting.fair_table import FairTable
 from headstart.planner.survival import Survival
 
 FADE = 0.95  # of what is known, with each further answer
 PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # nobody is condemned unheard, nor believed for long
 MAX_POSITIONS = 64
+MAX_SOURCES = 64
+ALL_TENANTS = ""
 _WIDE = 8  # positions from here on share what they know: few drafts get so far
 
 
@@ -48,31 +50,39 @@ class _Chances:
 
 
 class Earnings:
-    """Survival by source and stream. Bounded in both; not thread-safe."""
+    """Survival by source and stream. Bounded in both, fairly to tenants; not thread-safe.
+
+    A stream says whose it is by its ``tenant``; those that do not are one tenant's.
+    """
 
     def __init__(self, max_keys: int = 4096) -> None:
-        self._max_keys = max_keys
-        self._known: OrderedDict[Hashable, _Chances] = OrderedDict()
+        self._known: FairTable[tuple[str, Hashable], _Chances] = FairTable(max_keys)
+        self._everywhere: FairTable[str, _Chances] = FairTable(MAX_SOURCES)
 
     def __len__(self) -> int:
         return len(self._known)
 
     def credit(self, source: str, stream: Hashable, passes: Sequence[tuple[int, int]]) -> None:
         """One more answer: for each of its passes, how much was drafted and how much accepted."""
-        for key in ((source, stream), (source,)):
-            known = self._known.setdefault(key, _Chances())
-            self._known.move_to_end(key)
-            known.learn(passes)
-        while len(self._known) > self._max_keys:
-            self._known.popitem(last=False)
+        known = self._known.get(_tenant(stream), (source, stream)) or _Chances()
+        everywhere = self._everywhere.get(ALL_TENANTS, source) or _Chances()
+        known.learn(passes)
+        everywhere.learn(passes)
+        self._known.put(_tenant(stream), (source, stream), known)
+        self._everywhere.put(ALL_TENANTS, source, everywhere)
 
     def survival(self, source: str, stream: Hashable) -> Survival:
         """To expect of the next draft, at each position up to `MAX_POSITIONS`.
 
         On a stream where the source is new, what it earned on all others is expected.
         """
-        known = self._known.get((source, stream)) or self._known.get((source,))
+        known = self._known.get(_tenant(stream), (source, stream))
+        known = known or self._everywhere.get(ALL_TENANTS, source)
         return known.survival() if known else _UNJUDGED
+
+
+def _tenant(stream: Hashable) -> str:
+    return str(getattr(stream, "tenant", ALL_TENANTS))
 
 
 _UNJUDGED = _Chances().survival()

@@ -20,8 +20,8 @@ from headstart.media.recording import Columns, Opening, Recording
 
 MAGIC = b"#!AER-DAT4.0\r\n"
 MAX_HEADER_BYTES = 1 << 20
-MAX_PACKET_BYTES = 1 << 26
-"""Unpacked: four million events. Cameras send packets of a few thousand."""
+MAX_PACKET_BYTES = 1 << 25
+"""Unpacked: two million events. Cameras send packets of a few thousand."""
 RECORD = np.dtype(
     {
         "names": ["t", "x", "y", "p"],
@@ -30,9 +30,25 @@ RECORD = np.dtype(
         "itemsize": 16,
     }
 )
-STREAM = re.compile(r'<node name="(\d{1,9})" path="[^"]*/outInfo/\d{1,9}/">')
+PIECE_BYTES = 1 << 17
+"""Unpacked at once: most packets are smaller, and room for the largest costs milliseconds."""
+MAX_RATIO = 64
+"""What a packet may unpack to, for each of its bytes; cameras' packets reach ten."""
+MAX_OVERHEAD_BYTES = 4096
+"""Of an unpacked packet beside its events; writers need a few dozen."""
+MAX_IDLE_PACKETS = 10_000
+"""Packets that carry nothing, or hardly more than their own head."""
+MIN_PACKET_BYTES = 32
+BLOCK_EVENTS = 1 << 16
+# Every repeat is bounded: a long header that never closes its quotes must not be read again and
+# again to its end.
+STREAM = re.compile(r'<node name="(\d{1,9})" path="[^"]{0,200}/outInfo/\d{1,9}/">')
+EVENT_TYPE = re.compile(r'key="typeIdentifier"[^>]{0,200}>EVTS<')
+WIDTH = re.compile(r'key="sizeX"[^>]{0,200}>(\d{1,6})<')
+HEIGHT = re.compile(r'key="sizeY"[^>]{0,200}>(\d{1,6})<')
 
 Unpack = Callable[[bytes], bytes]
+Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 
 @dataclass(frozen=True)
@@ -48,8 +64,8 @@ class Aedat4Header:
 
 def open_aedat4(opening: Opening) -> Recording:
     """An AEDAT4 file; of several event streams the first is read."""
-    num_bytes = opening.path.stat().st_size
-    with opening.path.open("rb") as file:
+    num_bytes = opening.num_bytes
+    with opening.open() as file:
         header = _read_header(file, num_bytes)
     return Aedat4Recording(opening, header)
 
@@ -63,18 +79,37 @@ class Aedat4Recording(Recording):
         self._header = header
 
     def columns(self) -> Iterator[Columns]:
-        """Unpacked from the file as they are taken."""
-        with self.opening.path.open("rb") as file:
-            file.seek(self._header.start)
-            while file.tell() + 8 <= self._header.stop:
+        """Unpacked from the file as they are taken, small packets several at once."""
+        gathered: list[Records] = []
+        num_gathered = 0
+        for records in self._packets():
+            gathered.append(records)
+            num_gathered += len(records)
+            if num_gathered >= BLOCK_EVENTS:
+                yield _columns(gathered)
+                gathered, num_gathered = [], 0
+        if gathered:
+            yield _columns(gathered)
+
+    def _packets(self) -> Iterator[Records]:
+        """The packets that hold events."""
+        position, stop, num_idle = self._header.start, self._header.stop, 0
+        with self.opening.open() as file:
+            while position + 8 <= stop:
+                file.seek(position)
                 stream, num_bytes = struct.unpack("<ii", file.read(8))
-                if not 0 <= num_bytes <= self._header.stop - file.tell():
+                position += 8 + num_bytes
+                if num_bytes < 0 or position > stop:
                     raise MediaError("a packet goes past the end; it is truncated: copy it again")
-                if stream != self._header.stream:
-                    file.seek(num_bytes, 1)
-                    continue
-                records = _read_packet(self._header.unpack(file.read(num_bytes)))
-                yield records["x"], records["y"], records["t"], records["p"]
+                idle = num_bytes < MIN_PACKET_BYTES
+                if stream == self._header.stream:
+                    records = _read_packet(self._header.unpack(file.read(num_bytes)))
+                    idle = not len(records)
+                    if not idle:
+                        yield records
+                num_idle += idle
+                if num_idle > MAX_IDLE_PACKETS:
+                    raise MediaError("most of its packets are empty; it is damaged: copy it again")
 
 
 def _read_header(file: BinaryIO, num_bytes: int) -> Aedat4Header:
@@ -91,9 +126,8 @@ def _read_header(file: BinaryIO, num_bytes: int) -> Aedat4Header:
     text = table.vector(2, 1).decode("utf-8", errors="replace")
     _, *parts = STREAM.split(text)
     for stream, body in zip(parts[::2], parts[1::2], strict=True):
-        if re.search(r'key="typeIdentifier"[^>]*>EVTS<', body):
-            width = re.search(r'key="sizeX"[^>]*>(\d{1,6})<', body)
-            height = re.search(r'key="sizeY"[^>]*>(\d{1,6})<', body)
+        if EVENT_TYPE.search(body):
+            width, height = WIDTH.search(body), HEIGHT.search(body)
             sensor = SensorSize(int(width[1]), int(height[1])) if width and height else None
             # The table of contents after the packets is not needed; -1 says there is none.
             end = stop if start <= stop <= num_bytes else num_bytes
@@ -101,11 +135,19 @@ def _read_header(file: BinaryIO, num_bytes: int) -> Aedat4Header:
     raise MediaError("it has no stream of events; choose a recording of an event camera")
 
 
-def _read_packet(data: bytes) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+def _columns(packets: list[Records]) -> Columns:
+    records = np.concatenate(packets)
+    return records["x"], records["y"], records["t"], records["p"]
+
+
+def _read_packet(data: bytes) -> Records:
     if len(data) < 4:
         raise MediaError("a packet is empty; it is damaged: copy it again")
     table = _Table.root(data[4:], b"EVTS")
-    return np.frombuffer(table.vector(0, RECORD.itemsize), dtype=RECORD)
+    records = np.frombuffer(table.vector(0, RECORD.itemsize), dtype=RECORD)
+    if len(data) > records.nbytes + MAX_OVERHEAD_BYTES:
+        raise MediaError("a packet holds more than its events; it is damaged: copy it again")
+    return records
 
 
 @dataclass(frozen=True)
@@ -165,10 +207,14 @@ def _unpack_lz4(data: bytes) -> bytes:
     except ImportError as error:
         raise _missing("lz4") from error
     unpacker = lz4.frame.LZ4FrameDecompressor()
-    unpacked: bytes = unpacker.decompress(data, max_length=MAX_PACKET_BYTES)
+    pieces = [unpacker.decompress(data, max_length=PIECE_BYTES)]
+    num_bytes = len(pieces[0])
+    while not unpacker.eof and not unpacker.needs_input and num_bytes <= _most(data):
+        pieces.append(unpacker.decompress(b"", max_length=PIECE_BYTES))
+        num_bytes += len(pieces[-1])
     if not unpacker.eof:
         raise MediaError("a packet is cut short, or unpacks to more than a packet may")
-    return unpacked
+    return b"".join(pieces)
 
 
 def _unpack_zstd(data: bytes) -> bytes:
@@ -177,13 +223,23 @@ def _unpack_zstd(data: bytes) -> bytes:
     except ImportError as error:
         raise _missing("zstandard") from error
     unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_PACKET_BYTES)
+    pieces: list[bytes] = []
+    num_bytes = 0
     try:
-        unpacked = unpacker.stream_reader(data).read(MAX_PACKET_BYTES + 1)
+        with unpacker.stream_reader(data) as reader:
+            while piece := reader.read(PIECE_BYTES):
+                pieces.append(piece)
+                num_bytes += len(piece)
+                if num_bytes > _most(data):
+                    raise MediaError("a packet unpacks to more than a packet may; it is damaged")
     except zstandard.ZstdError as error:
         raise MediaError(f"a packet cannot be unpacked ({error}); copy it again") from error
-    if len(unpacked) > MAX_PACKET_BYTES:
-        raise MediaError("a packet unpacks to more than a packet may; it is damaged")
-    return bytes(unpacked)
+    return b"".join(pieces)
+
+
+def _most(packed: bytes) -> int:
+    """The bytes a packet may unpack to."""
+    return min(MAX_PACKET_BYTES, MAX_OVERHEAD_BYTES + MAX_RATIO * len(packed))
 
 
 def _missing(package: str) -> MediaError:

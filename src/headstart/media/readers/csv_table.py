@@ -6,8 +6,8 @@ The sensor's size may stand in the names, as in ``t,x@640,y@480,p``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BufferedReader
 from itertools import islice
+from typing import BinaryIO
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from headstart.media.recording import Columns, Opening, Recording
 
 MAX_LINE_BYTES = 4096
 BLOCK_LINES = 65_536
+MAX_BLANK_LINES = 1000
 ALIASES = {"timestamp": "t", "on": "p", "polarity": "p"}
 
 
 def open_csv(opening: Opening) -> Recording:
     """A CSV file; its first line must name the columns."""
-    with opening.path.open("rb") as file:
+    with opening.open() as file:
         names = next(_lines(file), "")
     return CsvRecording(opening, names)
 
@@ -50,11 +51,13 @@ class CsvRecording(Recording):
 
     def columns(self) -> Iterator[Columns]:
         """Parsed from the file as they are taken."""
-        with self.opening.path.open("rb") as file:
+        with self.opening.open() as file:
             lines = _lines(file)
             next(lines, None)
             while block := list(islice(lines, BLOCK_LINES)):
                 filled = [line for line in block if not line.isspace()]
+                if len(block) > 2 * len(filled) + MAX_BLANK_LINES:
+                    raise MediaError("most of its lines are blank; it is damaged: copy it again")
                 if not filled:
                     continue
                 table = np.loadtxt(
@@ -69,7 +72,7 @@ class CsvRecording(Recording):
                 yield x, y, t, p
 
 
-def _lines(file: BufferedReader) -> Iterator[str]:
+def _lines(file: BinaryIO) -> Iterator[str]:
     while line := file.readline(MAX_LINE_BYTES):
         if len(line) == MAX_LINE_BYTES:
             raise MediaError("it has a line that is too long for a table of events")

@@ -19,7 +19,7 @@ CHANGE_DETECTION = (0x00, 0x0C)
 
 def open_dat(opening: Opening) -> Recording:
     """A DAT file of change-detection events, version 2."""
-    with opening.path.open("rb") as file:
+    with opening.open() as file:
         header = PropheseeHeader.read(file)
         file.seek(header.num_bytes)
         kind = file.read(2)
@@ -41,12 +41,12 @@ class DatRecording(Recording):
         self.opening = opening
         self.sensor = opening.resolve_sensor(header.sensor())
         self._t0_us, self._start = header.t0_us(), header.num_bytes + 2
-        self.num_events = (opening.path.stat().st_size - self._start) // 8
+        self.num_events = (opening.num_bytes - self._start) // 8
 
     def columns(self) -> Iterator[Columns]:
         """Decoded from the file as they are taken."""
         previous = -1
-        with self.opening.path.open("rb") as file:
+        with self.opening.open() as file:
             file.seek(self._start)
             while data := file.read(BLOCK_BYTES):
                 whole = len(data) - len(data) % 8

@@ -1,7 +1,7 @@
 """HDF5 in the layout of DSEC: events/{x,y,t,p}, ms_to_idx, t_offset.
 
 A window is found through ``ms_to_idx`` and read by itself, so an hour costs no more than a
-second. Touches libhdf5 only through ``hdf5_client``.
+second. Touches libhdf5 only through ``hdf5_access``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
-from headstart.media.readers.hdf5_client import CLIENT
+from headstart.media.readers.hdf5_access import hdf5_access
 from headstart.media.recording import Columns, Opening, Recording, damage_reported
 
 BLOCK_EVENTS = 1 << 20
@@ -31,7 +31,8 @@ class DsecRecording(Recording):
 
     def __init__(self, opening: Opening) -> None:
         self.opening = opening
-        described = CLIENT.describe(opening.path)
+        self._access = hdf5_access(opening)
+        described = self._access.describe(opening.path)
         self.num_events: int = described["num_events"]
         self._num_ms: int = described["num_ms"]
         self._offset_us: int = described["offset_us"]
@@ -67,10 +68,10 @@ class DsecRecording(Recording):
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        CLIENT.close_file(self.opening.path)
+        self._access.close_file(self.opening.path)
 
     def _column(self, name: str, start: int, stop: int) -> NDArray[Any]:
-        return CLIENT.read(self.opening.path, name, start, stop)
+        return self._access.read(self.opening.path, name, start, stop)
 
     def _spans(self, start: int, stop: int) -> Iterator[Columns]:
         for first in range(start, stop, BLOCK_EVENTS):

@@ -1,24 +1,28 @@
 """An HDF5 file in the layout of DSEC, looked at with suspicion.
 
-The only module that calls libhdf5 to read. It runs in a process of its own (see
-``hdf5_client``), and even there checks what libhdf5 would believe: links that lead out of the
+The only module that calls libhdf5 to read. It runs in a limited process (see
+``hdf5_access``), and even there checks what libhdf5 would believe: links that lead out of the
 file, sizes that chunks claim to unpack to, chunks that are not there.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 import zlib
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 
-MAX_CHUNK_BYTES = 1 << 26
+MAX_CHUNK_BYTES = 1 << 25
+MAX_TINY_CHUNKS = 1000
+MIN_CHUNK_VALUES = 64
+"""Each chunk costs some 20 us to look up, however little it holds."""
 MAX_MAP_VALUES = 1 << 26
 SHUFFLE, DEFLATE, BLOSC = 2, 1, 32001
 COLUMN_NAMES = ("x", "y", "t", "p")
@@ -27,18 +31,15 @@ COLUMN_NAMES = ("x", "y", "t", "p")
 class HdfFile:
     """An open file. Every method may raise whatever libhdf5 does, or end the process."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, source: str | BinaryIO, num_bytes: int) -> None:
         try:
             import h5py
             import hdf5plugin  # noqa: F401 (registers Blosc, which DSEC is packed with)
         except ImportError as error:
-            raise MediaError(
-                f"reading HDF5 needs {error.name}, which is not installed: "
-                "pip install 'headstart[events]'"
-            ) from error
+            raise _missing(error) from error
         # Without a lock: reading must not keep others from writing the file anew.
-        self._file = h5py.File(path, "r", locking=False)
-        self._num_bytes = Path(path).stat().st_size
+        self._file = h5py.File(source, "r", locking=False)
+        self._num_bytes = num_bytes
         self._columns: dict[str, HdfColumn] = {}
 
     def describe(self) -> dict[str, Any]:
@@ -95,8 +96,11 @@ class HdfColumn:
             self._chunk = int(dataset.chunks[0])
             if not 0 < self._chunk * dataset.dtype.itemsize <= MAX_CHUNK_BYTES:
                 raise MediaError(f"{name} is stored in chunks of {self._chunk}; repack it smaller")
+            num_chunks = -(-self._length // self._chunk)
+            if self._chunk < MIN_CHUNK_VALUES and num_chunks > MAX_TINY_CHUNKS:
+                raise MediaError(f"{name} is stored in chunks of {self._chunk}; repack it larger")
             # Chunks that were never written read as zeros without end.
-            if dataset.id.get_num_chunks() != -(-self._length // self._chunk):
+            if dataset.id.get_num_chunks() != num_chunks:
                 raise MediaError(f"{name} lacks some of its chunks; it is damaged: copy it again")
         if filters not in ([], [SHUFFLE], [BLOSC], [SHUFFLE, BLOSC], [DEFLATE], [SHUFFLE, DEFLATE]):
             raise MediaError(
@@ -104,6 +108,7 @@ class HdfColumn:
                 "repack it with Blosc, gzip or none, as with h5repack"
             )
         self._filters = filters
+        self._inflated: tuple[int, NDArray[Any]] | None = None
 
     def __len__(self) -> int:
         return self._length
@@ -125,7 +130,12 @@ class HdfColumn:
         return values
 
     def _inflate(self, index: int) -> NDArray[Any]:
-        """A gzip chunk, unpacked here: libhdf5 would unpack it to whatever size it grows to."""
+        """A gzip chunk, unpacked here: libhdf5 would unpack it to whatever size it grows to.
+
+        The last one is kept: a search for a time asks for it many times over.
+        """
+        if self._inflated is not None and self._inflated[0] == index:
+            return self._inflated[1]
         mask, packed = self._dataset.id.read_direct_chunk((index * self._chunk,))
         dtype = self._dataset.dtype
         size = self._chunk * dtype.itemsize
@@ -134,7 +144,36 @@ class HdfColumn:
             raise MediaError("a chunk unpacks to the wrong size; it is damaged: copy it again")
         if SHUFFLE in self._filters:
             unpacked = np.frombuffer(unpacked, np.uint8).reshape(dtype.itemsize, -1).T.tobytes()
-        return np.frombuffer(unpacked, dtype=dtype)
+        values = np.frombuffer(unpacked, dtype=dtype)
+        self._inflated = index, values
+        return values
+
+
+def preload() -> None:
+    """Load what libhdf5 loads when it first needs it, for a process that will open no more files.
+
+    Raises `MediaError` where the packages for HDF5 are missing.
+    """
+    try:
+        import h5py
+        import hdf5plugin
+    except ImportError as error:
+        raise _missing(error) from error
+    values = np.arange(1000, dtype=np.uint16)
+    file = io.BytesIO()
+    with h5py.File(file, "w") as written:
+        for codec in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"):
+            packing = hdf5plugin.Blosc(cname=codec)
+            written.create_dataset(codec, data=values, chunks=(500,), **packing)
+        written.create_dataset("gzip", data=values, chunks=(500,), compression="gzip", shuffle=True)
+        written.attrs["sensor_width"] = written.attrs["sensor_height"] = 1
+        names = list(written)
+    read = HdfFile(file, file.getbuffer().nbytes)
+    for name in names:
+        read.column(name).read(0, len(values))
+    with suppress(MediaError):
+        read.describe()
+    read.close()
 
 
 def filters_of(dataset: Any) -> list[int]:
@@ -151,6 +190,12 @@ def check_blosc_chunk(dataset: Any, offset: tuple[int, ...]) -> None:
     (unpacked_bytes,) = struct.unpack_from("<I", packed, 4)
     if unpacked_bytes != math.prod(dataset.chunks) * dataset.dtype.itemsize:
         raise MediaError(f"a chunk claims to unpack to {unpacked_bytes} bytes; copy it again")
+
+
+def _missing(error: ImportError) -> MediaError:
+    return MediaError(
+        f"reading HDF5 needs {error.name}, which is not installed: pip install 'headstart[events]'"
+    )
 
 
 def _plain_dataset(file: Any, name: str, kinds: str = "iub") -> Any:

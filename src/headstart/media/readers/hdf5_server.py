@@ -34,7 +34,7 @@ def answer(files: dict[str, HdfFile], request: dict[str, Any]) -> tuple[dict[str
     if request["ask"] == "close":
         return {}, b""
     if path not in files:
-        files[path] = HdfFile(path)
+        files[path] = HdfFile(path, Path(path).stat().st_size)
     file = files[path]
     if request["ask"] == "describe":
         return file.describe(), b""

@@ -19,16 +19,21 @@ from headstart.media.recording import LoadedRecording, Opening, Recording
 
 COLUMNS = ("x", "y", "t", "p")
 MAX_HEADER_BYTES = 2**16
+MAX_MEMBERS = 1000
+PIECE_BYTES = 1 << 20
 MAX_BYTES_PER_EVENT = 64
 """Four columns of 64 bits are half of this; the rest is headers and columns not used."""
 
 
 def open_npy(opening: Opening) -> Recording:
     """A pickled dictionary or a structured array, with the columns x, y, t, p."""
-    _check_size(opening, opening.path.stat().st_size)
-    data = memoryview(opening.path.read_bytes())
+    _check_size(opening, opening.num_bytes)
+    with opening.open() as file:
+        data = memoryview(file.read())
     dtype, shape, start = _read_header(data)
     if dtype.hasobject:
+        if not opening.allow_pickle:
+            raise MediaError("it is pickled, which is not read here; save it with numpy.savez")
         if shape != ():
             raise MediaError("it holds many pickled objects; save x, y, t, p with numpy.savez")
         return _load(opening, read_pickled_columns(data[start:]), None)
@@ -41,7 +46,8 @@ def open_npy(opening: Opening) -> Recording:
 def open_npz(opening: Opening) -> Recording:
     """Arrays x, y, t, p of equal length, and optionally ``sensor`` as [width, height]."""
     columns: dict[str, NDArray[Any]] = {}
-    with zipfile.ZipFile(opening.path) as archive:
+    _check_members(opening)
+    with opening.open() as file, zipfile.ZipFile(file) as archive:
         names = set(archive.namelist())
         for name in (*COLUMNS, "sensor"):
             if f"{name}.npy" in names:
@@ -53,6 +59,16 @@ def open_npz(opening: Opening) -> Recording:
             raise MediaError("its array sensor is not two integers, width and height")
         stated = SensorSize(int(size[0]), int(size[1]))
     return _load(opening, columns, stated)
+
+
+def _check_members(opening: Opening) -> None:
+    """Refuse an archive of very many members before zipfile makes an object of each."""
+    num_members = 0
+    with opening.open() as file:
+        while piece := file.read(PIECE_BYTES):
+            num_members += piece.count(b"PK\x01\x02")
+            if num_members > MAX_MEMBERS:
+                raise MediaError("it has too many members; save only x, y, t, p and sensor")
 
 
 def _read_member(opening: Opening, archive: zipfile.ZipFile, member: str) -> NDArray[Any]:

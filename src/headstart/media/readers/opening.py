@@ -13,6 +13,7 @@ from headstart.media.readers.numpy_file import open_npy, open_npz
 from headstart.media.readers.raw import open_raw
 from headstart.media.recording import (
     DEFAULT_MAX_EVENTS,
+    Content,
     Opening,
     Recording,
     damage_reported,
@@ -37,13 +38,15 @@ def open_recording(
     sensor: SensorSize | None = None,
     max_events: int = DEFAULT_MAX_EVENTS,
     sort: bool = False,
+    content: Content | None = None,
+    allow_pickle: bool = True,
 ) -> Recording:
     """Open a recording of events of any format this package reads; see `Opening`."""
-    opening = Opening(Path(path), sensor, max_events, sort)
-    if not opening.path.is_file():
+    opening = Opening(Path(path), sensor, max_events, sort, content, allow_pickle)
+    if content is None and not opening.path.is_file():
         raise MediaError(f"{path} is not a file; check the path")
     with damage_reported(opening.path):
-        with opening.path.open("rb") as file:
+        with opening.open() as file:
             head = file.read(16)
         for magic, reader in MAGIC.items():
             if head.startswith(magic):

@@ -18,12 +18,12 @@ from headstart.errors import MediaError
 from headstart.media.readers.prophesee import PropheseeHeader
 from headstart.media.recording import Columns, Opening, Recording
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 18
 
 
 def open_raw(opening: Opening) -> Recording:
     """A RAW file; its header must say EVT2 or EVT3."""
-    with opening.path.open("rb") as file:
+    with opening.open() as file:
         header = PropheseeHeader.read(file)
     stated = header.values.get("format", header.values.get("evt", ""))
     match = re.match(r"(?:evt)?([23])(?:\.0)?(?:;|$)", stated.lower())
@@ -52,7 +52,7 @@ class RawRecording(Recording):
         """Decoded from the file as they are taken."""
         decoder = self._decoder()
         t0_us = self._header.t0_us()
-        with self.opening.path.open("rb") as file:
+        with self.opening.open() as file:
             file.seek(self._header.num_bytes)
             while data := file.read(BLOCK_BYTES):
                 whole = len(data) - len(data) % decoder.word.itemsize
