@@ -33,7 +33,17 @@ HAS_ENGINE = importlib.util.find_spec("vllm") is not None
 # Files whose tests share engines, the longest first. They run in one process, one after the
 # other, so that each engine starts once.
 SHARED_ENGINES = (
-    ("tests/serve/",),
+    (
+        "tests/serve/test_events.py",
+        "tests/serve/test_metrics.py",
+        "tests/serve/test_page.py",
+        "tests/serve/test_red_team.py",
+        "tests/serve/test_refusals.py",
+        "tests/serve/test_second_chance.py",
+        "tests/serve/test_sessions.py",
+        "tests/serve/test_tenants.py",
+    ),
+    ("tests/serve/test_equal_to_vllm.py", "tests/serve/test_prediction.py"),
     ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),
     (
         "tests/engine/test_headstart.py",

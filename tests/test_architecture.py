@@ -14,12 +14,12 @@ LAYERS = [
     {"engine"},
     {"drafters", "training"},
     {"models", "bridges", "planner"},
-    {"drafting"},
+    {"drafting", "sandbox"},
     {"media"},
     {"errors"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-MAY_IMPORT_VLLM = {"engine", "models", "serve"}
+MAY_IMPORT_VLLM = {"engine", "models", "sandbox", "serve"}
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base_utils"}
 MAX_LINES = 400
 

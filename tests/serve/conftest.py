@@ -25,6 +25,9 @@ from tests.serve.servers import (
     toml,
 )
 
+# On CPUs, seeds are open only where prompts are not cut into chunks.
+PAIR_ENGINE = {**ENGINE, "enable_chunked_prefill": False}
+
 
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory) -> Path:
@@ -60,6 +63,7 @@ def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Serve
             "log": "/dev/full",  # a full disk from the first line on
         },
         "tenants": {"north": ["key-north", "key-north-2"], "south": ["key-south"]},
+        "operators": {"watcher": ["key-operator"]},
         "limits": {
             "max_tenant_requests": MAX_TENANT_REQUESTS,
             "max_body_bytes": 1 << 20,
@@ -95,6 +99,12 @@ def south(server) -> httpx.Client:
     return server.client("key-south")
 
 
+@pytest.fixture(scope="session")
+def operator(server) -> httpx.Client:
+    """Sees every figure, and may ask nothing."""
+    return server.client("key-operator")
+
+
 @pytest.fixture
 def drafter_up(server, north) -> None:
     server.wait_until(lambda: north.get("/ready").json()["drafter"] == "up", "the drafter up", 300)
@@ -112,7 +122,8 @@ def ours_command(pair_home, tiny_target) -> Callable[[int], list[str]]:
 
     def command(port: int) -> list[str]:
         config = pair_home / "headstart.toml"
-        config.write_text(toml({"server": {"target": tiny_target, "port": port}, "vllm": ENGINE}))
+        told = {"target": tiny_target, "port": port, "open": True}
+        config.write_text(toml({"server": told, "vllm": PAIR_ENGINE}))
         return serve_command("--config", str(config), "--log", str(pair_home / "requests.jsonl"))
 
     return command
@@ -130,7 +141,7 @@ def pair(pair_home, tiny_target, ours_command) -> Iterator[tuple[Server, Server]
         "port": free_port(),
         "chat_template": CHAT_TEMPLATE,
         "media_io_kwargs": {"video": {"num_frames": 8}},
-        **ENGINE,
+        **PAIR_ENGINE,
     }
     program = ["-m", "vllm.entrypoints.openai.api_server"]
     plain = start([*program, *flags(arguments)], arguments["port"], pair_home / "plain.log")

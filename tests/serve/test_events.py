@@ -62,7 +62,9 @@ def test_previews_come_before_the_answer_and_never_in_its_content(server, north,
     server.wait_until(previewed, f"previews of both kinds, so far {sources}", 300)
 
 
-def test_without_its_drafter_the_server_goes_on_and_gets_it_back(server, north, clips, drafter_up):
+def test_without_its_drafter_the_server_goes_on_and_gets_it_back(
+    server, north, operator, clips, drafter_up
+):
     body = asking(clips / "street.mp4", "What if it dies?", max_tokens=40)
     expected = north.post(CHAT, json=body).json()["choices"]
     asked = with_events(body, url=(clips / "street.npz").as_uri(), **WINDOW)
@@ -77,7 +79,7 @@ def test_without_its_drafter_the_server_goes_on_and_gets_it_back(server, north, 
     server.wait_until(lambda: north.get("/ready").json()["drafter"] == "down", "the drafter down")
     ready = north.get("/ready")
     assert ready.status_code == 200
-    assert "headstart_drafter_up 0.0" in north.get("/metrics").text
+    assert "headstart_drafter_up 0.0" in operator.get("/metrics").text
     assert ask(north, asked, stream="killed")["choices"] == expected
     server.wait_until(lambda: north.get("/ready").json()["drafter"] == "up", "it back", 300)
     assert ask(north, asked, stream="back")["choices"] == expected

@@ -270,27 +270,3 @@ def from_memory(client) -> float:
         for line in client.get("/metrics").text.splitlines()
         if line.startswith('headstart_accepted_tokens_total{source="memory"}')
     )
-
-
-@pytest.mark.engine
-def test_a_session_is_a_stream_of_its_tenant(north, south, tiny_target):
-    body = body_of("What is a session?", tiny_target, headstart={})
-
-    def remembered(client, header: str = "", **more) -> int:
-        """Tokens of the answer that the stream's memory drafted."""
-        headers = {"X-Session-ID": header} if header else {}
-        reply = client.post(CHAT, json={**body, **more}, headers=headers)
-        assert reply.status_code == 200, reply.text
-        sources = reply.json()["headstart"]["sources"]
-        return sources.get("memory", {}).get("accepted_tokens", 0)
-
-    assert remembered(north, "front door") == 0
-    assert remembered(north, "front door") > 0
-    assert remembered(north, session_id="front door") > 0
-    assert remembered(north, headstart={"stream": "front door"}) > 0
-    assert remembered(north, vllm_xargs={"session_id": "front door"}) > 0
-    assert remembered(south, "front door") == 0
-    # headstart.stream goes before the body's name, and that before the header's.
-    assert remembered(north, "front door", session_id="back door") == 0
-    assert remembered(north, session_id="front door", headstart={"stream": "side door"}) == 0
-    assert remembered(north, "garage", session_id="back door") > 0

@@ -1,8 +1,13 @@
-"""Settings: read once, checked whole, keys never kept."""
+"""Settings: read once, checked whole, closed unless told otherwise."""
+
+import re
+from pathlib import Path
 
 import pytest
 
-from headstart.serve.settings import Keys, Limits, Settings, SettingsError
+from headstart.errors import HeadstartError
+from headstart.serve.keys import Caller
+from headstart.serve.settings import Limits, Settings, SettingsError
 
 
 def test_a_file_is_read_whole(tmp_path):
@@ -32,7 +37,9 @@ max_model_len = 99
     assert settings.media_root == tmp_path
     assert settings.media_domains == ("example.org",)
     assert settings.vllm == {"max_model_len": 99}
-    assert settings.keys.tenant("Bearer two") == "north"
+    assert settings.keys.caller("Bearer two") == Caller("north")
+    assert settings.path == path
+    settings.check_door()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +50,14 @@ max_model_len = 99
         '[server]\nport = "1"',
         "[limits]\nmax_requests = 0",
         "[limits]\nmax_requests = true",
+        "[limits]\nmax_requests = -1",
+        "[limits]\nbody_s = inf",
+        "[limits]\nbody_s = nan",
         "[limits]\nrequests = 5",
+        "[server]\nopen = 1",
+        "[tenants]",
+        "[tenants]\nnorth = []",
+        "[operators]\nwatcher = [1]",
         "[tenants]\nnorth = [1]",
         '[tenants]\nnorth = [""]',
         '[tenants]\na = ["k"]\nb = ["k"]',
@@ -53,34 +67,53 @@ max_model_len = 99
 )
 def test_a_mistake_is_named(tmp_path, text):
     (tmp_path / "x.toml").write_text(text)
-    with pytest.raises(SettingsError):
+    with pytest.raises(HeadstartError):
         Settings.read(tmp_path / "x.toml")
 
 
-def test_without_a_file_everything_is_closed(monkeypatch):
+CLOSED = {
+    "nothing": "",
+    "only operators": '[operators]\nwatcher = ["k"]',
+    "open and keys": '[server]\nopen = true\n[tenants]\nnorth = ["k"]',
+    "open and operators": '[server]\nopen = true\n[operators]\nwatcher = ["k"]',
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_it_must_be_clear_who_is_let_in(tmp_path, monkeypatch, name):
+    (tmp_path / "x.toml").write_text(CLOSED[name])
+    monkeypatch.setenv("HEADSTART_CONFIG", str(tmp_path / "x.toml"))
+    with pytest.raises(SettingsError, match="--open"):
+        Settings.from_environment()
+
+
+def test_open_is_said(tmp_path, monkeypatch):
+    (tmp_path / "x.toml").write_text("[server]\nopen = true")
+    monkeypatch.setenv("HEADSTART_CONFIG", str(tmp_path / "x.toml"))
+    assert Settings.from_environment().open
+
+
+def test_a_tenant_without_a_key_is_shut_beside_one_with(tmp_path):
+    (tmp_path / "x.toml").write_text('[tenants]\nnorth = []\nsouth = ["k"]')
+    settings = Settings.read(tmp_path / "x.toml")
+    settings.check_door()
+    assert settings.keys.caller("Bearer k") == Caller("south")
+    assert settings.keys.caller("") is None
+
+
+def test_without_a_file_nobody_could_ask(monkeypatch):
     monkeypatch.delenv("HEADSTART_CONFIG", raising=False)
-    settings = Settings.from_environment()
-    assert not settings.keys.needed
+    with pytest.raises(SettingsError, match="HEADSTART_CONFIG"):
+        Settings.from_environment()
+
+
+def test_everything_is_closed_at_first():
+    settings = Settings()
+    assert not settings.open
+    assert not settings.keys.keys
     assert settings.media_root is None
     assert settings.media_domains == ()
     assert settings.host == "127.0.0.1"
-
-
-def test_keys_are_kept_as_digests():
-    keys = Keys.of({"north": "secret"})
-    assert "secret" not in repr(keys)
-    assert keys.tenant("Bearer secret") == "north"
-    assert keys.tenant("bearer secret") == "north"
-    for wrong in (
-        "",
-        "Bearer",
-        "Bearer ",
-        "Basic secret",
-        "secret",
-        "Bearer secre",
-        "Bearer SECRET",
-    ):
-        assert keys.tenant(wrong) is None
 
 
 def test_several_engines_have_no_line_and_no_drafter(tiny_target):
@@ -94,3 +127,34 @@ def test_several_engines_have_no_line_and_no_drafter(tiny_target):
     assert line(data_parallel_size=2) is None
     with pytest.raises(SettingsError, match="leave the drafter out"):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
+
+
+def serve(*words: str) -> str:
+    """What `headstart serve` says when it does not start."""
+    from typer.testing import CliRunner
+
+    from headstart.cli import app
+
+    done = CliRunner().invoke(app, ["serve", *words])
+    assert done.exit_code != 0
+    return " ".join(done.output.split())
+
+
+def test_the_command_starts_no_server_by_accident_open(tmp_path):
+    assert "or let everybody in with --open" in serve("--target", "t")
+    keys = tmp_path / "keys.toml"
+    keys.write_text('[server]\ntarget = "t"\n[tenants]\nnorth = ["k"]')
+    assert "has keys too" in serve("--config", str(keys), "--open")
+
+
+def test_flags_for_vllms_own_command_need_a_file_that_says_who_is_let_in(tmp_path):
+    assert "--config" in serve("--target", "t", "--open", "--flags")
+    unsaid = tmp_path / "unsaid.toml"
+    unsaid.write_text('[server]\ntarget = "t"')
+    assert "--config" in serve("--config", str(unsaid), "--open", "--flags")
+
+
+def test_every_limit_is_documented_with_its_default():
+    document = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
+    told = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", document, flags=re.MULTILINE))
+    assert told == {name: str(value) for name, value in vars(Limits()).items()}

@@ -1,7 +1,5 @@
 """Tenants of one server: what each may reach, and nothing of the others."""
 
-import json
-
 import pytest
 
 from tests.serve.servers import (
@@ -54,7 +52,24 @@ def test_a_key_is_needed_and_none_is_told_apart(server, clips):
             assert "north" not in reply.text
         assert stranger.get("/").status_code == 200
         assert stranger.get("/health").status_code == 200
-        assert stranger.get("/metrics").status_code == 200
+        assert stranger.get("/openapi.json").status_code == 200
+        assert stranger.get("/ready").json() == {"ready": True}
+        for path in ("/metrics", "/version", "/demo"):
+            assert stranger.get(path).status_code == 401, path
+
+
+def test_an_operator_sees_everything_and_asks_nothing(operator, clips):
+    for path in ("/metrics", "/version", "/v1/models", "/ready"):
+        assert operator.get(path).status_code == 200, path
+    recording = (clips / "street.npz").read_bytes()
+    for reply in (
+        operator.post(CHAT, json=asking(clips / "street.mp4", "Who?")),
+        operator.post(UPLOADS, content=recording),
+        operator.delete(f"{UPLOADS}/events-0"),
+        operator.get("/demo/street.mp4"),
+    ):
+        assert reply.status_code == 403
+        assert "tenant" in reply.text
 
 
 def test_tenants_are_not_told_where_the_model_lies(north):
@@ -74,14 +89,19 @@ def test_a_stream_remembers_its_own_tenants_answers_only(north, south, clips):
         assert "memory" not in stranger["headstart"]["sources"]
 
 
-def test_tenants_share_no_cached_token_and_no_encoded_frame(north, south, clips):
-    body = asking(clips / "dusk.mp4", "What is cached?")
+def test_tenants_share_no_cached_token_and_no_encoded_frame(north, south, operator, tmp_path):
+    from headstart.lab.street import street_video
+    from headstart.media.video import Video
+
+    street = street_video(num_frames=16, width=96, height=64)
+    Video(street.frames // 7, street.times_us).write(tmp_path / "never shown.mp4")
+    body = asking(tmp_path / "never shown.mp4", "What is cached?")
 
     def seen(client):
         """How many tokens were cached, and how many frames were known."""
-        before = known_frames(client)
+        before = known_frames(operator)
         cached = ask(client, body)["usage"]["prompt_tokens_details"]["cached_tokens"]
-        return cached, known_frames(client) - before
+        return cached, known_frames(operator) - before
 
     assert seen(north) == (0, 0)
     assert seen(south) == (0, 0)
@@ -96,37 +116,41 @@ def known_frames(client) -> float:
     return metric(client, "vllm:mm_cache_hits_total")
 
 
-@pytest.mark.parametrize(
-    "spoof",
-    [
-        {},
-        {"vllm_xargs": {"headstart": '{"tenant": "north", "stream": "spoofed xargs"}'}},
-        {"kv_transfer_params": {"do_remote_prefill": True}},
-    ],
-    ids=["salt", "xargs", "transfer"],
-)
-def test_nobody_passes_for_another_tenant(north, south, clips, spoof, request):
+def test_nobody_passes_for_another_tenant(north, south, clips):
     # A salt and a stream of its own, so that nobody's earlier questions are in the way.
-    stream = f"spoofed {request.node.callspec.id}"
-    body = {**asking(clips / "street.mp4", "Who is it?", max_tokens=40), "cache_salt": stream}
+    body = {**asking(clips / "street.mp4", "Who is it?", max_tokens=40), "cache_salt": "spoofed"}
     for _ in range(2):
-        expected = ask(north, body, stream=stream)
+        expected = ask(north, body, stream="spoofed")
     assert expected["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
     assert expected["headstart"]["sources"]["memory"]["accepted_tokens"] > 0
-    found = ask(south, {**body, **spoof}, stream=stream)
+    found = ask(south, body, stream="spoofed")
     assert found["choices"] == expected["choices"]
     assert found["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
     assert "memory" not in found["headstart"]["sources"]
 
 
-def test_a_named_picture_of_another_tenant_is_not_found(north, south, clips):
+@pytest.mark.parametrize(
+    "spoof",
+    [
+        {"vllm_xargs": {"headstart": '{"tenant": "north", "stream": "spoofed"}'}},
+        {"kv_transfer_params": {"do_remote_prefill": True}},
+    ],
+    ids=["vllm_xargs", "kv_transfer_params"],
+)
+def test_what_would_pass_for_another_tenant_is_refused_by_name(south, clips, spoof):
+    reply = south.post(CHAT, json={**asking(clips / "street.mp4", "Who is it?"), **spoof})
+    assert reply.status_code == 400
+    assert next(iter(spoof)) in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("video", [True, False], ids=["with", "without"])
+def test_nobody_names_a_picture(north, clips, video):
     body = asking(clips / "street.mp4", "Which?")
-    named = json.loads(json.dumps(body))
-    named["messages"][0]["content"][0]["uuid"] = "mine"
-    assert north.post(CHAT, json=named).status_code == 200
-    other = json.loads(json.dumps(body))
-    other["messages"][0]["content"][0] = {"type": "video_url", "video_url": None, "uuid": "mine"}
-    assert south.post(CHAT, json=other).status_code == 400
+    part = body["messages"][0]["content"][0]
+    part |= {"uuid": "mine"} if video else {"uuid": "mine", "video_url": None}
+    reply = north.post(CHAT, json=body)
+    assert reply.status_code == 400
+    assert "mine" not in reply.text
 
 
 def test_an_upload_is_its_tenants_own(north, south, clips):

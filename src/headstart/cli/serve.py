@@ -34,6 +34,7 @@ def serve(
     demo: Annotated[
         Path | None, typer.Option(help="A directory of clips that the page offers.")
     ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Let everybody in, without keys.")] = False,
     vllm: Annotated[
         list[str] | None,
         typer.Option(help="An argument of vLLM's own, as name=value; repeatable."),
@@ -64,6 +65,7 @@ def serve(
         "max_draft_tokens": max_draft_tokens,
         "log": log,
         "demo": demo,
+        "open": open_ or None,
     }
     settings = replace(
         settings,
@@ -73,13 +75,19 @@ def serve(
     )
     if not settings.target:
         raise SettingsError("no target: give --target, or target under [server] in the settings")
+    settings.check_door()
     if flags:
+        if config is None or (open_ and not Settings.read(config).open):
+            raise SettingsError(
+                "vLLM's own command takes no keys and no --open from flags: write them into a file"
+                " and name it with --config"
+            )
         line = "LINE" if settings.max_draft_tokens else None
         words = [*_variables(server.environment(settings), config), *_program()]
         words += [shlex.quote(word) for word in server.flags(server.arguments(settings, line))]
         typer.echo(" ".join(words))
         return
-    if not settings.keys.needed and settings.host not in ("127.0.0.1", "localhost", "::1"):
+    if settings.open and settings.host not in ("127.0.0.1", "localhost", "::1"):
         typer.echo(
             f"warning: anybody who reaches {settings.host} may ask; set keys under [tenants]",
             err=True,
@@ -87,8 +95,8 @@ def serve(
     server.serve(settings)
 
 
-def _variables(environment: dict[str, str], config: Path | None) -> list[str]:
-    named = {**environment, **({"HEADSTART_CONFIG": str(config)} if config else {})}
+def _variables(environment: dict[str, str], config: Path) -> list[str]:
+    named = {**environment, "HEADSTART_CONFIG": str(config)}
     return [f"{name}={shlex.quote(value)}" for name, value in named.items()]
 
 

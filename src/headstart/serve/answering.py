@@ -17,14 +17,18 @@ from headstart.engine.worth import DrafterWorth
 from headstart.media.events import Events
 from headstart.serve import figures
 from headstart.serve.chat import Asked, Reading
+from headstart.serve.decoding import Decoding
 from headstart.serve.drafter import Drafter
 from headstart.serve.exchange import Exchange
-from headstart.serve.fetching import Fetching, check_recording, suffix_of
+from headstart.serve.fetching import EventPart, Fetching, check_recording, suffix_of
 from headstart.serve.guard import CHAT
 from headstart.serve.library import Library
+from headstart.serve.loading import Loading
 from headstart.serve.passage import Passage
-from headstart.serve.prediction import Spelling, predicted_usage
+from headstart.serve.prediction import predicted_usage
+from headstart.serve.quota import Quota
 from headstart.serve.refusal import App, RefusedError, Send, bad_request
+from headstart.serve.second_chance import SecondChance
 from headstart.serve.settings import Settings
 from headstart.serve.telling import told, told_times
 from headstart.serve.tracing import Tracing
@@ -44,9 +48,11 @@ class Answering:
         settings: Settings,
         engine: WatchedEngine,
         drafter: Drafter,
+        reading: Reading,
+        decoding: Decoding,
+        quota: Quota,
         tokenizer: Any,
         model: str,
-        names_all_tokens: bool,
     ) -> None:
         self._app = app
         self._engine = engine
@@ -56,9 +62,11 @@ class Answering:
         self._has_drafter = settings.drafter is not None
         self.library = Library(settings.limits)
         self._fetching = Fetching(settings, self.library)
-        self._reading = Reading(
-            self._fetching, settings.limits, Spelling(tokenizer), names_all_tokens
-        )
+        self._reading = reading
+        self._decoding = decoding
+        self._loading = Loading(self._fetching, decoding, settings.limits)
+        figures.MEDIA_BYTES.set_function(lambda: self._loading.num_bytes)
+        self._quota = quota
         self._tracing = Tracing()
         self._scenes = Scenes()
         self._worth = DrafterWorth()
@@ -72,20 +80,34 @@ class Answering:
         asked = await loop.run_in_executor(
             threads, self._reading.read, body, passage.tenant, path, session
         )
-        events = None
-        if asked.events is not None:
-            events = await loop.run_in_executor(
-                threads, self._fetching.events, passage.tenant, asked.events
-            )
-        stream = None if asked.details is None else asked.details.stream_key
-        watch = Watch(passage.request_id, passage.received_s, time.monotonic(), stream=stream)
+        if asked.grammar is not None:
+            await self._decoding.check_grammar(passage.tenant, asked.grammar)
+        events = await self._events(passage.tenant, asked.events, threads)
+        async with self._loading.loaded(passage.tenant, asked.media) as let_go:
+            stream = None if asked.details is None else asked.details.stream_key
+            times = passage.received_s, time.monotonic()
+            watch = Watch(passage.request_id, *times, stream=stream, on_word=let_go)
+            await self._answer(passage, asked, events, path, watch)
+
+    async def _events(
+        self, tenant: str, part: EventPart | None, threads: Executor
+    ) -> Events | None:
+        if part is None:
+            return None
+        loop = asyncio.get_running_loop()
+        fetched = await loop.run_in_executor(threads, self._fetching.events, tenant, part)
+        return await self._decoding.events(tenant, fetched, part)
+
+    async def _answer(
+        self, passage: Passage, asked: Asked, events: Events | None, path: str, watch: Watch
+    ) -> None:
         exchange = None
         if path == CHAT and asked.wishes is not None:
             exchange = Exchange(passage.send, passage.request_id, self._model)
         self._engine.begin(watch)
         try:
             if asked.details is None:
-                await self._ask(passage, asked.body, passage.send)
+                await self._ask(passage, asked.plain(), passage.send)
             else:
                 await self._ask_with_drafts(passage, asked, asked.details, events, watch, exchange)
         except Exception as error:
@@ -96,6 +118,7 @@ class Answering:
             raise bad_request("vLLM cannot read this request; check its fields' types") from error
         finally:
             self._engine.end(watch)
+            self._quota.charge(passage.tenant, watch.num_tokens)
             self._note(passage, watch, exchange)
         if exchange is not None:
             content = told(watch)
@@ -135,8 +158,11 @@ class Answering:
             self._worth.judge(stream, answer)
 
     async def _ask(self, passage: Passage, body: bytes, send: Send) -> None:
-        scope, receive = passage.onward(body)
-        await self._app(scope, receive, send)
+        chance = SecondChance(send)
+        await self._app(*passage.onward(body), chance.send)
+        if chance.wanted:
+            passage.details["asked_again"] = True
+            await self._app(*passage.onward(body), chance.send)
 
     def keep(self, tenant: str, body: bytes, format_name: str | None) -> str:
         """Keep an uploaded recording."""
@@ -149,7 +175,8 @@ class Answering:
     async def film(self, tenant: str, name: str, threads: Executor) -> bytes:
         """An uploaded recording as a picture."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(threads, self._fetching.film, tenant, name)
+        fetched = await loop.run_in_executor(threads, self._fetching.upload, tenant, name)
+        return await self._decoding.film(tenant, fetched)
 
     def spell(self, watch: Watch, drafted: Drafted) -> str:
         """The whole answer, as somebody expects it."""
@@ -181,7 +208,7 @@ class Answering:
         self._tracing.tell(watch, await self._vision_s(watch))
 
     def _note(self, passage: Passage, watch: Watch, exchange: Exchange | None) -> None:
-        figures.count_answer(watch)
+        figures.count_answer(watch, passage.tenant)
         figures.DRAFTER_UP.set(self._drafter.is_up)
         passage.details["cached_tokens"] = watch.num_cached_tokens
         if watch.report is not None:
@@ -202,7 +229,7 @@ class Answering:
         return bool(self._engine.errored)
 
     async def engine_is_healthy(self) -> bool:
-        """Whether the target's engine answers."""
+        """Whether the target's engine has not ended."""
         try:
             await self._engine.check_health()
         except Exception:

@@ -1,4 +1,4 @@
-"""How many requests are under way: altogether, and of each tenant."""
+"""What is under way: requests and the bytes of their bodies, altogether and of each tenant."""
 
 import asyncio
 from collections import Counter
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 
 from headstart.serve import figures
-from headstart.serve.refusal import RefusedError
+from headstart.serve.refusal import RefusedError, too_much
 from headstart.serve.settings import Limits
 
 RETRY_AFTER_S = 1
@@ -19,6 +19,7 @@ class Crowd:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._of_tenant: Counter[str] = Counter()
+        self._bytes_of_tenant: Counter[str] = Counter()
         self._empty = asyncio.Event()
         self._empty.set()
         self.draining = False
@@ -28,8 +29,12 @@ class Crowd:
         """Requests under way."""
         return self._of_tenant.total()
 
+    def size_of(self, tenant: str) -> int:
+        """Requests of one tenant under way."""
+        return self._of_tenant[tenant]
+
     @contextmanager
-    def joined(self, tenant: str) -> Iterator[None]:
+    def joined(self, tenant: str) -> Iterator["Place"]:
         """A place among them, or a refusal that says when to come back."""
         if self.draining:
             figures.TURNED_AWAY.labels("draining").inc()
@@ -40,22 +45,34 @@ class Crowd:
             )
         if self.size >= self._limits.max_requests:
             figures.TURNED_AWAY.labels("full").inc()
-            raise _busy("too many requests are under way")
+            raise too_much("too many requests are under way")
         if self._of_tenant[tenant] >= self._limits.max_tenant_requests:
             figures.TURNED_AWAY.labels("tenant").inc()
-            raise _busy("too many of your requests are under way")
-        self._of_tenant[tenant] += 1
+            raise too_much("too many of your requests are under way")
+        place = Place(self, tenant)
+        self._change(tenant, 1)
         self._empty.clear()
-        figures.IN_FLIGHT.set(self.size)
         try:
-            yield
+            yield place
         finally:
-            self._of_tenant[tenant] -= 1
+            self._change(tenant, -1)
+            self._bytes_of_tenant[tenant] -= place.num_bytes
             if not self._of_tenant[tenant]:
                 del self._of_tenant[tenant]
+                del self._bytes_of_tenant[tenant]
             if not self.size:
                 self._empty.set()
-            figures.IN_FLIGHT.set(self.size)
+
+    def hold(self, tenant: str, num_bytes: int) -> None:
+        """Count more bytes of a body, or raise a refusal that says when to come back."""
+        if self._bytes_of_tenant.total() + num_bytes > self._limits.max_bodies_bytes:
+            figures.TURNED_AWAY.labels("full").inc()
+            raise too_much("the requests under way are too long together")
+        held = self._bytes_of_tenant[tenant] + num_bytes
+        if held > self._limits.max_tenant_bodies_bytes:
+            figures.TURNED_AWAY.labels("tenant").inc()
+            raise too_much("your requests under way are too long together")
+        self._bytes_of_tenant[tenant] = held
 
     async def drain(self, timeout_s: float) -> bool:
         """Let nobody in any more and wait for the last to leave; whether they all did."""
@@ -67,7 +84,21 @@ class Crowd:
             return False
         return True
 
+    def _change(self, tenant: str, by: int) -> None:
+        self._of_tenant[tenant] += by
+        figures.count_in_flight(tenant, self._of_tenant[tenant], self.size)
 
-def _busy(reason: str) -> RefusedError:
-    message = f"{reason}; ask again in {RETRY_AFTER_S} s"
-    return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, message, RETRY_AFTER_S)
+
+class Place:
+    """One request under way, and what of its body has arrived."""
+
+    def __init__(self, crowd: Crowd, tenant: str) -> None:
+        self._crowd = crowd
+        self._tenant = tenant
+        self.num_bytes = 0
+
+    def hold(self, num_bytes: int) -> None:
+        """So many bytes of the body are kept by now."""
+        if num_bytes > self.num_bytes:
+            self._crowd.hold(self._tenant, num_bytes - self.num_bytes)
+            self.num_bytes = num_bytes

@@ -5,6 +5,7 @@ noted. A request that is not let in costs nothing behind this door.
 """
 
 import asyncio
+import contextlib
 import json
 import time
 import traceback
@@ -12,14 +13,20 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any
 
-from headstart.serve import figures, guard
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from headstart.serve import figures, guard, pressure
 from headstart.serve.answering import Answering
-from headstart.serve.crowd import Crowd
+from headstart.serve.crowd import Crowd, Place
 from headstart.serve.demo import Demo
 from headstart.serve.guard import UPLOADS, Kind, Route, find_route, other_methods
+from headstart.serve.heartbeat import Heartbeat
+from headstart.serve.keys import EVERYBODY, Caller, KeyFile
 from headstart.serve.logbook import Logbook
 from headstart.serve.page import PAGE, PAGE_HEADERS
 from headstart.serve.passage import ClientLeftError, Passage
+from headstart.serve.pressure import Pressure
+from headstart.serve.quota import Quota
 from headstart.serve.refusal import (
     App,
     Message,
@@ -33,19 +40,39 @@ from headstart.serve.refusal import (
 from headstart.serve.schema import open_schema
 from headstart.serve.settings import Settings
 
+REFUSAL_S = 5.0
+"""A client may take to read that it is refused."""
+
 
 class Door:
-    """An ASGI application in front of vLLM's. Used from one event loop only."""
+    """An ASGI application in front of vLLM's. Made in an event loop and used from it only."""
 
     def __init__(
-        self, app: App, settings: Settings, answering: Answering, logbook: Logbook
+        self,
+        app: App,
+        settings: Settings,
+        answering: Answering,
+        logbook: Logbook,
+        quota: Quota,
+        heartbeat: Heartbeat,
     ) -> None:
         self._app = app
         self._settings = settings
         self._answering = answering
         self._logbook = logbook
         self._demo = Demo(settings.demo)
+        self._keys = KeyFile(
+            settings.keys, settings.path, lambda said: logbook.note(event="keys", said=said)
+        )
+        self._pressure = Pressure(settings.limits.min_free_bytes, pressure.free_bytes)
+        self._quota = quota
+        self._heartbeat = heartbeat
+        self._listening = asyncio.create_task(heartbeat.listen())
+        self._schema = b""
         self.crowd = Crowd(settings.limits)
+        figures.state_limits(settings.limits)
+        figures.FREE_BYTES.set_function(lambda: self._pressure.free_bytes)
+        figures.HEARTBEAT_AGE.set_function(lambda: heartbeat.age_s)
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="requests")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,56 +109,99 @@ class Door:
                 allowed = f"this route takes {', '.join(methods)}"
                 raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, allowed)
             raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such route; see /openapi.json")
-        keys = self._settings.keys
-        if keys.needed and route.kind is not Kind.OPEN:
-            tenant = keys.tenant(passage.header(b"authorization"))
-            if tenant is None:
-                figures.TURNED_AWAY.labels("key").inc()
-                raise RefusedError(
-                    HTTPStatus.UNAUTHORIZED, "give a key: the header Authorization: Bearer KEY"
-                )
-            passage.tenant = tenant
-        if route.kind is not Kind.COUNTED:
-            await self._pass(passage, route)
+        caller = self._caller(passage)
+        passage.tenant = caller.name if caller is not None and caller.may_ask else ""
+        if route.kind is Kind.OPEN:
+            await self._pass(passage, route, caller)
             return
-        with self.crowd.joined(passage.tenant):
-            try:
-                async with asyncio.timeout(self._settings.limits.body_s):
-                    body = await passage.body(self._settings.limits)
-            except TimeoutError as error:
-                raise RefusedError(
-                    HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive; send it again"
-                ) from error
-            if route.ours:
-                await self._upload(passage, body)
-            else:
-                await self._answering.answer(passage, body, self._threads, route.path)
+        if caller is None:
+            figures.TURNED_AWAY.labels("key").inc()
+            raise RefusedError(
+                HTTPStatus.UNAUTHORIZED, "give a key: the header Authorization: Bearer KEY"
+            )
+        if route.kind is Kind.KEYED:
+            await self._pass(passage, route, caller)
+            return
+        if not caller.may_ask:
+            passage.details["operator"] = caller.name
+            raise RefusedError(
+                HTTPStatus.FORBIDDEN, "an operator's key only shows figures; ask with a tenant's"
+            )
+        with self.crowd.joined(passage.tenant) as place:
+            self._pressure.admit()
+            self._quota.admit(passage.tenant)
+            await self._work(passage, route, place)
 
-    async def _pass(self, passage: Passage, route: Route) -> None:
-        if route.path == guard.MODELS and self._settings.keys.needed:
+    def _caller(self, passage: Passage) -> Caller | None:
+        """Who asks; none without a key that opens."""
+        if self._settings.open:
+            return EVERYBODY
+        return self._keys.keys.caller(passage.header(b"authorization"))
+
+    async def _work(self, passage: Passage, route: Route, place: Place) -> None:
+        """What takes a place among the requests under way."""
+        body = await self._body(passage, place)
+        name = passage.scope["path"].rpartition("/")[2]
+        send, ok = passage.send, HTTPStatus.OK
+        if not route.ours:
+            await self._answering.answer(passage, body, self._threads, route.path)
+        elif route.method == "POST":
+            await self._upload(passage, body)
+        elif route.method == "DELETE":
+            self._answering.library.remove(passage.tenant, name)
+            await send_json(send, ok, {"id": name, "deleted": True})
+        elif route.path.startswith(guard.DEMO):
+            await send_whole(send, ok, *self._demo.file(name))
+        else:
+            picture = await self._answering.film(passage.tenant, name, self._threads)
+            await send_whole(send, ok, b"image/png", picture)
+
+    async def _body(self, passage: Passage, place: Place) -> bytes:
+        """All of it; what has arrived counts while it arrives."""
+        limits, receive, arrived = self._settings.limits, passage.receive, 0
+
+        async def counted() -> Message:
+            nonlocal arrived
+            message = await receive()
+            arrived += len(message.get("body", b""))
+            # What is longer than one body may be is not kept.
+            place.hold(min(arrived, limits.max_body_bytes))
+            return message
+
+        passage.receive = counted
+        try:
+            async with asyncio.timeout(limits.body_s):
+                return await passage.body(limits)
+        except TimeoutError as error:
+            raise RefusedError(
+                HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive; send it again"
+            ) from error
+
+    async def _pass(self, passage: Passage, route: Route, caller: Caller | None) -> None:
+        sees_all = caller is not None and caller.sees_all
+        if route.path == guard.MODELS and not self._settings.open:
             await self._tell_models(passage)
             return
-        if not route.ours:
-            await self._app(passage.scope, passage.receive, passage.send)
+        if route.path == guard.METRICS and not sees_all:
+            text = figures.TenantFigures(passage.tenant).text()
+            await send_whole(passage.send, HTTPStatus.OK, CONTENT_TYPE_LATEST.encode(), text)
             return
-        send, ok, name = passage.send, HTTPStatus.OK, passage.scope["path"].rpartition("/")[2]
-        match route.method, route.path:
-            case _, "/":
+        if not route.ours:
+            scope, receive = passage.onward(b"")
+            await self._app(scope, receive, passage.send)
+            return
+        send, ok = passage.send, HTTPStatus.OK
+        match route.path:
+            case "/":
                 await send_whole(send, ok, b"text/html; charset=utf-8", PAGE, PAGE_HEADERS)
-            case _, "/ready":
-                await self._tell_readiness(send)
-            case _, "/openapi.json":
-                await send_json(send, ok, open_schema(passage.scope["app"].openapi()))
-            case _, guard.DEMO:
-                await send_json(send, ok, self._demo.listing())
-            case "DELETE", _:
-                self._answering.library.remove(passage.tenant, name)
-                await send_json(send, ok, {"id": name, "deleted": True})
-            case _, path if path.startswith(guard.DEMO):
-                await send_whole(send, ok, *self._demo.file(name))
+            case "/ready":
+                await self._tell_readiness(passage, caller)
+            case "/openapi.json":
+                # Made once: strangers may ask for it as often as they like.
+                self._schema = self._schema or _schema(passage.scope)
+                await send_whole(send, ok, b"application/json", self._schema)
             case _:
-                picture = await self._answering.film(passage.tenant, name, self._threads)
-                await send_whole(send, ok, b"image/png", picture)
+                await send_json(send, ok, self._demo.listing())
 
     async def _upload(self, passage: Passage, body: bytes) -> None:
         name = self._answering.keep(passage.tenant, body, passage.query("format"))
@@ -150,35 +220,49 @@ class Door:
         async def keep(message: Message) -> None:
             said.append(message)
 
-        await self._app(passage.scope, passage.receive, keep)
+        scope, receive = passage.onward(b"")
+        await self._app(scope, receive, keep)
         content = json.loads(b"".join(message.get("body", b"") for message in said))
         for model in content.get("data", ()):
             model["root"] = model["id"]
         await send_json(passage.send, HTTPStatus(said[0]["status"]), content)
 
-    async def _tell_readiness(self, send: Send) -> None:
-        alive = await self._answering.engine_is_healthy()
-        ready = alive and not self.crowd.draining
-        content = {
-            "ready": ready,
-            "engine": "up" if alive else "down",
-            "drafter": self._answering.drafter_state,
-            "draining": self.crowd.draining,
-            "in_flight": self.crowd.size,
-        }
+    async def _tell_readiness(self, passage: Passage, caller: Caller | None) -> None:
+        engine = await self._engine_state()
+        short = self._pressure.is_high
+        ready = engine == "up" and not self.crowd.draining and not short
+        content: dict[str, object] = {"ready": ready}
+        if caller is not None:
+            crowd, name = self.crowd, caller.name
+            content |= {
+                "engine": engine,
+                "drafter": self._answering.drafter_state,
+                "draining": crowd.draining,
+                "short_of_memory": short,
+                "in_flight": crowd.size if caller.sees_all else crowd.size_of(name),
+            }
         status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-        await send_json(send, status, content)
+        await send_json(passage.send, status, content)
+
+    async def _engine_state(self) -> str:
+        """For people: up, down or hung."""
+        if not await self._answering.engine_is_healthy():
+            return "down"
+        return "up" if self._heartbeat.is_heard else "hung"
 
     async def _refuse(self, passage: Passage, refusal: RefusedError) -> None:
         passage.details["refused"] = refusal.message
-        if not passage.started:
-            await refusal.send(passage.send)
-        elif passage.streams:
-            data = f"data: {json.dumps(refusal.content())}\n\ndata: [DONE]\n\n".encode()
-            await passage.raw_send({"type": "http.response.body", "body": data})
+        # Whoever does not read what was sent before does not read this either.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REFUSAL_S):
+                if not passage.started:
+                    await refusal.send(passage.send)
+                elif passage.streams:
+                    data = f"data: {json.dumps(refusal.content())}\n\ndata: [DONE]\n\n".encode()
+                    await passage.raw_send({"type": "http.response.body", "body": data})
 
     def _note(self, passage: Passage) -> None:
-        figures.REQUESTS.labels(str(passage.status)).inc()
+        figures.count_request(passage.tenant, passage.status)
         figures.LOG_LINES_DROPPED.set(self._logbook.num_dropped)
         scope = passage.scope
         line: dict[str, Any] = {
@@ -196,4 +280,9 @@ class Door:
 
     def close(self) -> None:
         """Let the threads go."""
+        self._listening.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _schema(scope: Scope) -> bytes:
+    return json.dumps(open_schema(scope["app"].openapi())).encode()

@@ -1,36 +1,59 @@
 """What a request may name: data in the request itself, and what the operator opened.
 
-Closed by default. vLLM fetches videos itself; here is decided whether it is handed the address
-at all. Events are read here.
+Closed by default. Everything is fetched here, and nothing by vLLM; so it is known what it is
+before anybody decodes it.
 """
 
+import asyncio
 import base64
 import binascii
-import io
+import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-import av
+import aiohttp
 
 from headstart.errors import MediaError
-from headstart.media.events import Events, SensorSize
-from headstart.media.readers.opening import MAGIC, SUFFIX, open_recording
-from headstart.serve.film import film
+from headstart.media.events import SensorSize
+from headstart.media.readers.opening import MAGIC, SUFFIX
 from headstart.serve.library import ID_PREFIX, Library
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.settings import Settings
 
+CHUNK_BYTES = 1 << 16
 _MISREAD = re.compile(r"[\\\s\x00-\x1f\x7f]")
 _CLOSED = (
     "this server reads {what} only where its operator opened that ([media] in its settings);"
     " send the content as a data URL"
 )
+_JPEGS = "video/jpeg"
+"""vLLM's kind of video that is a list of pictures, each in base64."""
+
+
+@dataclass(frozen=True)
+class MediaPart:
+    """A video or a picture of a message, not yet fetched."""
+
+    kind: Literal["image", "video"]
+    url: str
+    part: dict[str, Any]
+    """Where it stands in the request; what vLLM gets instead is put there."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """The bytes of a video, a picture or a recording."""
+
+    content: bytes
+    is_jpegs: bool = False
+    """A video as vLLM's list of JPEGs in base64."""
+    suffix: str = ""
+    """Of a recording whose first bytes do not tell what it is."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +68,11 @@ class EventPart:
 
     @classmethod
     def parse(cls, part: Mapping[str, Any]) -> "EventPart":
-        """From ``{"url": ..., "start_us": ..., "stop_us": ..., "sensor": "640x480"}``."""
-        given = part.get("event_url")
-        if isinstance(given, str):
-            given = {"url": given}
-        if not isinstance(given, Mapping) or not isinstance(given.get("url"), str):
-            raise bad_request('event_url must be {"url": "..."}')
-        unknown = set(given) - {"url", "start_us", "stop_us", "sensor", "format"}
-        if unknown:
-            raise bad_request(f"event_url knows no {sorted(unknown)[0][:64]!r}")
-        start_us, stop_us = (_time(given.get(name), name) for name in ("start_us", "stop_us"))
-        return cls(given["url"], start_us, stop_us, _sensor(given), suffix_of(given.get("format")))
+        """From a part of a message that `bodies` has checked."""
+        given = part["event_url"]
+        start_us, stop_us = given.get("start_us"), given.get("stop_us")
+        suffix = suffix_of(given.get("format"))
+        return cls(given["url"], start_us, stop_us, _sensor(given.get("sensor")), suffix)
 
 
 def suffix_of(format_name: object) -> str:
@@ -68,23 +85,15 @@ def suffix_of(format_name: object) -> str:
     return suffix
 
 
-def _time(value: object, name: str) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise bad_request(f"{name} must be a whole number of microseconds")
-
-
-def _sensor(given: Mapping[str, Any]) -> SensorSize | None:
-    if given.get("sensor") is None:
-        return None
+def _sensor(text: str | None) -> SensorSize | None:
     try:
-        return SensorSize.parse(str(given["sensor"]))
+        return None if text is None else SensorSize.parse(text)
     except MediaError as error:
         raise bad_request(f"sensor must be like 640x480: {error}") from error
 
 
 class Fetching:
-    """Reads what requests name. Safe to use from several threads."""
+    """Brings what requests name. Nothing is remembered by its address."""
 
     def __init__(self, settings: Settings, library: Library) -> None:
         self._limits = settings.limits
@@ -92,99 +101,72 @@ class Fetching:
         self._domains = settings.media_domains
         self._library = library
 
-    def check_address(self, url: object) -> None:
-        """Raise unless vLLM may be handed this address of a video or a picture."""
-        if not isinstance(url, str):
-            raise bad_request("a url must be text")
+    async def media(self, url: str) -> Fetched:
+        """The bytes of a video or a picture."""
         if url[:5].lower() == "data:":
-            if not url[:256].partition(",")[0].lower().endswith(";base64"):
-                raise bad_request("a data URL must be base64")
-            self._check_video(url)
-            return
-        try:
-            parts = urlsplit(url)
-            host = parts.hostname
-        except ValueError as error:
-            raise bad_request("that url cannot be read") from error
-        if "@" in parts.netloc or _MISREAD.search(url):
-            # Who connects might see another host in it than is seen here.
-            raise bad_request("a url may hold no name, no password, no space and no backslash")
+            return await asyncio.to_thread(_from_data_url, url)
+        parts = _split(url)
         if parts.scheme in ("http", "https"):
-            if host not in self._domains:
+            if parts.hostname not in self._domains:
                 raise _closed("addresses")
-        elif parts.scheme == "file":
-            self._file(url)
-        else:
-            raise bad_request("a url must begin with data:, http:, https: or file:")
+            return Fetched(await self._download(url))
+        if parts.scheme == "file":
+            return Fetched(await asyncio.to_thread(self._read, self._file(url)))
+        raise bad_request("a url must begin with data:, http:, https: or file:")
 
-    def _check_video(self, url: str) -> None:
-        """Read what a video says of itself, so that its frames are never larger than allowed."""
-        head, _, content = url.partition(",")
-        if not head.lower().startswith("data:video/") or "jpeg" in head.lower():
-            return  # a picture: vLLM bounds those by VLLM_MAX_IMAGE_PIXELS
-        try:
-            with av.open(io.BytesIO(_decoded(content)), metadata_errors="ignore") as container:
-                stream = container.streams.video[0]
-                num_pixels = stream.codec_context.width * stream.codec_context.height
-                duration_s = (container.duration or 0) / av.time_base
-        except (av.FFmpegError, AttributeError, IndexError, ValueError) as error:
-            raise bad_request(
-                "the video in the data URL cannot be read; send MP4 or WebM"
-            ) from error
-        if num_pixels > self._limits.max_frame_pixels:
-            raise bad_request(f"a frame may have {self._limits.max_frame_pixels} pixels at most")
-        if duration_s > self._limits.max_video_s:
-            raise bad_request(f"a video may last {self._limits.max_video_s} s at most")
-
-    def events(self, tenant: str, part: EventPart) -> Events:
-        """The events a message part names. Blocks: call it in a thread."""
+    def events(self, tenant: str, part: EventPart) -> Fetched:
+        """The bytes of the recording a message part names. Blocks: call it in a thread."""
         if part.url.startswith(ID_PREFIX):
-            return self._read(self._library.find(tenant, part.url), part)
+            return self.upload(tenant, part.url)
         if part.url.lower().startswith("file:"):
-            return self._read(self._file(part.url), part)
-        head, separator, content = part.url.partition(",")
-        if not head.lower().startswith("data:") or not separator:
+            path = self._file(part.url)
+            return Fetched(self._read(path), suffix=path.suffix)
+        if part.url[:5].lower() != "data:":
             raise bad_request(
                 "event_url takes a data URL, the id of an upload, or a file URL where that is open"
             )
-        if not head.lower().endswith(";base64"):
-            raise bad_request("a data URL must be base64")
-        with tempfile.NamedTemporaryFile(suffix=part.suffix) as file:
-            file.write(_decoded(content))
-            file.flush()
-            return self._read(Path(file.name), part)
+        return Fetched(_from_data_url(part.url).content, suffix=part.suffix)
 
-    def film(self, tenant: str, name: str) -> bytes:
-        """An upload as a picture. Blocks: call it in a thread."""
-        part = EventPart(name, None, None, None, "")
-        return film(self._read(self._library.find(tenant, name), part))
+    def upload(self, tenant: str, name: str) -> Fetched:
+        """The bytes of an upload. Blocks: call it in a thread."""
+        upload = self._library.find(tenant, name)
+        return Fetched(os.pread(upload.file.fileno(), upload.num_bytes, 0), suffix=upload.suffix)
 
-    def _read(self, path: Path, part: EventPart) -> Events:
-        limits = self._limits
-        _refuse_pickle(path)
+    async def _download(self, url: str) -> bytes:
+        timeout = aiohttp.ClientTimeout(total=self._limits.decode_s)
+        content = bytearray()
         try:
-            with open_recording(path, part.sensor, limits.max_events) as recording:
-                size = recording.sensor
-                if size.width * size.height > limits.max_frame_pixels:
-                    raise bad_request(f"a sensor may have {limits.max_frame_pixels} pixels at most")
-                # Open ends are the recording's own.
-                start = recording.first_us if part.start_us is None else part.start_us
-                stop = start + limits.max_window_us if part.stop_us is None else part.stop_us
-                if not 0 < stop - start <= limits.max_window_us:
-                    raise bad_request(
-                        f"a window of events is longer than 0 and {limits.max_window_us} us at"
-                        " most; give start_us and stop_us"
-                    )
-                return recording.read(start, stop)
-        except (MediaError, OverflowError) as error:
-            # What a reader says names the file, whose place is nobody's business.
-            said = str(error).replace(str(path), "the recording").replace(path.name, "it")
-            raise bad_request(f"the events cannot be read: {said}") from error
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(url, allow_redirects=False) as response,
+            ):
+                if response.status != HTTPStatus.OK:
+                    raise bad_request(f"that address answered with {response.status}")
+                async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                    content += chunk
+                    self._check_size(len(content))
+        except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            raise bad_request("that address could not be read; send a data URL") from error
+        return bytes(content)
+
+    def _read(self, path: Path) -> bytes:
+        try:
+            with path.open("rb") as file:
+                self._check_size(os.fstat(file.fileno()).st_size)
+                return file.read(self._limits.max_media_file_bytes + 1)
+        except OSError as error:
+            raise _missing() from error
+
+    def _check_size(self, num_bytes: int) -> None:
+        if num_bytes > self._limits.max_media_file_bytes:
+            raise bad_request(
+                f"a file may have {self._limits.max_media_file_bytes} bytes; cut it shorter"
+            )
 
     def _file(self, url: str) -> Path:
         if self._root is None:
             raise _closed("files")
-        parts = urlsplit(url)
+        parts = _split(url)
         if parts.netloc not in ("", "localhost"):
             raise bad_request("a file URL names no host: file:///path")
         try:
@@ -203,17 +185,30 @@ def check_recording(content: bytes, suffix: str) -> None:
         raise bad_request("that is not a recording of events; for raw, dat or csv add ?format=")
 
 
-def _refuse_pickle(path: Path) -> None:
-    """A pickle is a program. Our reader runs none of it; from the network it is not even read."""
-    with path.open("rb") as file:
-        head = file.read(256)
-    if head.startswith(b"\x93NUMPY") and b"'|O'" in head:
-        raise bad_request("pickled events are not read here; save x, y, t, p with numpy.savez")
-
-
-def _decoded(content: str) -> bytes:
+def _split(url: str) -> Any:
     try:
-        return base64.b64decode(content, validate=True)
+        parts = urlsplit(url)
+        _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise bad_request("that url cannot be read") from error
+    if "@" in parts.netloc or _MISREAD.search(url):
+        # Who connects might see another host in it than is seen here.
+        raise bad_request("a url may hold no name, no password, no space and no backslash")
+    return parts
+
+
+def _from_data_url(url: str) -> Fetched:
+    head, _, content = url.partition(",")
+    kind, _, encoding = head[5:].lower().rpartition(";")
+    if encoding != "base64":
+        raise bad_request("a data URL must be base64")
+    if kind == _JPEGS:
+        # vLLM decodes the base64 of each picture itself.
+        if not content.isascii():
+            raise bad_request("the data URL is not base64")
+        return Fetched(content.encode(), is_jpegs=True)
+    try:
+        return Fetched(base64.b64decode(content, validate=True))
     except (binascii.Error, ValueError) as error:
         raise bad_request("the data URL is not base64") from error
 

@@ -1,7 +1,8 @@
 """Which routes are open. vLLM has many more; what is not in this table does not exist here.
 
 Among those left out: loading adapters, profiling, scaling, sleeping, resetting caches, remote
-calls into the workers, and routes that would answer without a key.
+calls into the workers, and routes that would answer without a key. On a server that was opened to
+everybody, nobody needs a key.
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ class Kind(Enum):
     """What stands in front of a route."""
 
     OPEN = "answers without a key"
-    KEYED = "needs a key where keys are set"
-    COUNTED = "needs a key and a place among the requests under way; its body is checked"
+    KEYED = "needs a key, a tenant's or an operator's"
+    COUNTED = "needs a tenant's key and a place among the requests under way; its body is checked"
 
 
 @dataclass(frozen=True)
@@ -41,24 +42,25 @@ COMPLETIONS = "/v1/completions"
 MODELS = "/v1/models"
 UPLOADS = "/v1/headstart/events"
 DEMO = "/demo"
+METRICS = "/metrics"
 
 ROUTES = (
     Route("GET", "/", Kind.OPEN, ours=True),
     Route("GET", "/health", Kind.OPEN),
     Route("GET", "/ready", Kind.OPEN, ours=True),
-    Route("GET", "/metrics", Kind.OPEN),
-    Route("GET", "/version", Kind.OPEN),
+    Route("GET", METRICS, Kind.KEYED),
+    Route("GET", "/version", Kind.KEYED),
     Route("GET", "/openapi.json", Kind.OPEN, ours=True),
     Route("GET", DEMO, Kind.KEYED, ours=True),
-    Route("GET", f"{DEMO}/*", Kind.KEYED, ours=True),
+    Route("GET", f"{DEMO}/*", Kind.COUNTED, ours=True),
     Route("GET", MODELS, Kind.KEYED),
     Route("POST", CHAT, Kind.COUNTED),
     Route("POST", COMPLETIONS, Kind.COUNTED),
     Route("POST", "/tokenize", Kind.COUNTED),
     Route("POST", "/detokenize", Kind.COUNTED),
     Route("POST", UPLOADS, Kind.COUNTED, ours=True),
-    Route("GET", f"{UPLOADS}/*", Kind.KEYED, ours=True),
-    Route("DELETE", f"{UPLOADS}/*", Kind.KEYED, ours=True),
+    Route("GET", f"{UPLOADS}/*", Kind.COUNTED, ours=True),
+    Route("DELETE", f"{UPLOADS}/*", Kind.COUNTED, ours=True),
 )
 
 

@@ -1,12 +1,15 @@
-"""Recordings of events that clients uploaded: each tenant's apart, bounded, gone at the end."""
+"""Recordings of events that clients uploaded: each tenant's apart, bounded, gone at the end.
+
+A file here has no name on the disk, only a descriptor of this process: however the process ends,
+nothing is left.
+"""
 
 import secrets
-import shutil
 import tempfile
 from collections import OrderedDict
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
+from typing import BinaryIO
 
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits
@@ -16,68 +19,96 @@ ID_PREFIX = "events-"
 
 @dataclass(frozen=True)
 class Upload:
-    """One kept file. Its name is ours; nothing of it was chosen by a client."""
+    """One kept file. Whoever holds it can read it, also after it has been removed here.
 
-    path: Path
+    Its descriptor is shared and has one position: read with `os.pread`, or open it anew.
+    """
+
+    file: BinaryIO
+    suffix: str
+    """Of the format the client named; empty where the first bytes tell."""
     num_bytes: int
 
 
 class Library:
-    """Used from one event loop only."""
+    """Used from one event loop only, except `find`."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._directory = Path(tempfile.mkdtemp(prefix="headstart-uploads-"))
         self._uploads: dict[str, OrderedDict[str, Upload]] = {}
 
     def add(self, tenant: str, content: bytes, suffix: str) -> str:
-        """Keep a recording; the tenant's oldest make room for it."""
-        if len(content) > self._limits.max_upload_bytes:
+        """Keep a recording; the tenant's oldest make room for it, nobody else's."""
+        limits = self._limits
+        if len(content) > limits.max_upload_bytes:
             raise RefusedError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"a tenant's uploads hold {self._limits.max_upload_bytes} bytes together;"
+                f"a tenant's uploads hold {limits.max_upload_bytes} bytes together;"
                 " cut the recording",
             )
         kept = self._uploads.setdefault(tenant, OrderedDict())
-        while kept and (
-            len(kept) >= self._limits.max_uploads
-            or sum(upload.num_bytes for upload in kept.values()) + len(content)
-            > self._limits.max_upload_bytes
+        others = self.num_uploads - len(kept)
+        others_bytes = self.num_bytes - _num_bytes(kept)
+        if (
+            others + 1 > limits.max_all_uploads
+            or others_bytes + len(content) > limits.max_all_upload_bytes
         ):
-            _, oldest = kept.popitem(last=False)
-            oldest.path.unlink(missing_ok=True)
+            raise _no_room()
+        most = min(limits.max_uploads, limits.max_all_uploads - others)
+        most_bytes = min(limits.max_upload_bytes, limits.max_all_upload_bytes - others_bytes)
+        while len(kept) + 1 > most or _num_bytes(kept) + len(content) > most_bytes:
+            # Not closed: it may just be read. The last who holds it lets it go.
+            kept.popitem(last=False)
         name = ID_PREFIX + secrets.token_hex(16)
-        path = self._directory / f"{name}{suffix}"
-        try:
-            path.write_bytes(content)
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise RefusedError(
-                HTTPStatus.INSUFFICIENT_STORAGE,
-                "there is no room for uploads now; send the events as a data URL",
-            ) from error
-        kept[name] = Upload(path, len(content))
+        kept[name] = Upload(_unnamed_file(content), suffix, len(content))
         return name
 
-    def find(self, tenant: str, name: str) -> Path:
-        """Where a tenant's upload is. Another tenant's is not found, like one that never was."""
+    def find(self, tenant: str, name: str) -> Upload:
+        """A tenant's upload. Another tenant's is not found, like one that never was."""
         upload = self._uploads.get(tenant, OrderedDict()).get(name)
         if upload is None:
             raise RefusedError(
                 HTTPStatus.NOT_FOUND, f"there is no upload {name[:64]!r}; upload it (again)"
             )
-        return upload.path
+        return upload
+
+    @property
+    def num_uploads(self) -> int:
+        """Of all tenants."""
+        return sum(map(len, self._uploads.values()))
 
     @property
     def num_bytes(self) -> int:
         """Of all tenants."""
-        return sum(upload.num_bytes for kept in self._uploads.values() for upload in kept.values())
+        return sum(map(_num_bytes, self._uploads.values()))
 
     def remove(self, tenant: str, name: str) -> None:
         """Forget an upload."""
-        self.find(tenant, name).unlink(missing_ok=True)
+        self.find(tenant, name)
         del self._uploads[tenant][name]
 
     def close(self) -> None:
-        """Remove every file."""
-        shutil.rmtree(self._directory, ignore_errors=True)
+        """Forget every upload."""
+        self._uploads.clear()
+
+
+def _num_bytes(kept: OrderedDict[str, Upload]) -> int:
+    return sum(upload.num_bytes for upload in kept.values())
+
+
+def _unnamed_file(content: bytes) -> BinaryIO:
+    try:
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - kept until nobody holds it
+        written = 0
+        while written < len(content):
+            written += file.write(content[written:])
+    except OSError as error:
+        raise _no_room() from error
+    return file
+
+
+def _no_room() -> RefusedError:
+    return RefusedError(
+        HTTPStatus.INSUFFICIENT_STORAGE,
+        "there is no room for uploads now; send the events as a data URL",
+    )

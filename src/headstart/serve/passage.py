@@ -14,8 +14,10 @@ from headstart.serve.settings import Limits
 _MOST_DISCARDED = 4
 """Of a body too long, so many times its limit is read and thrown away before it is refused."""
 
-# Which rank answers and in what order is not for clients to say.
-_TAKEN_AWAY = (b"x-data-parallel-rank", b"x-vllm-priority")
+# Of a client's headers, vLLM gets these. Others steer it: whose turn it is, which rank answers.
+_FORWARDED = frozenset(
+    {b"content-type", b"accept", b"user-agent", b"authorization", b"traceparent", b"tracestate"}
+)
 
 _ENGINE_ENDED = RefusedError(
     HTTPStatus.SERVICE_UNAVAILABLE,
@@ -104,10 +106,14 @@ class Passage:
 
     def onward(self, body: bytes) -> tuple[Scope, Receive]:
         """The request for vLLM: this body, this id."""
-        ours = {b"content-length", b"x-request-id", b"transfer-encoding", *_TAKEN_AWAY}
-        headers = [(key, value) for key, value in self.scope["headers"] if key.lower() not in ours]
-        headers.append((b"content-length", str(len(body)).encode()))
-        headers.append((b"x-request-id", self.request_id.encode()))
+        headers = [
+            (key, value) for key, value in self.scope["headers"] if key.lower() in _FORWARDED
+        ]
+        headers += [
+            (b"host", b"localhost"),
+            (b"content-length", str(len(body)).encode()),
+            (b"x-request-id", self.request_id.encode()),
+        ]
         given = False
 
         async def receive() -> Message:

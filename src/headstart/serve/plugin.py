@@ -13,10 +13,18 @@ import signal
 from typing import Any
 
 from headstart.errors import HeadstartError
+from headstart.sandbox.pool import Pool
+from headstart.serve import connector, figures
 from headstart.serve.answering import Answering
+from headstart.serve.chat import Reading
+from headstart.serve.decoders import decoding_pool
+from headstart.serve.decoding import Decoding
 from headstart.serve.door import Door
 from headstart.serve.drafter import Drafter
+from headstart.serve.heartbeat import Heartbeat
 from headstart.serve.logbook import Logbook
+from headstart.serve.prediction import Spelling
+from headstart.serve.quota import Quota
 from headstart.serve.refusal import App, Message, Receive, Scope, Send
 from headstart.serve.settings import Settings
 from headstart.serve.watch import WatchedEngine
@@ -31,6 +39,7 @@ class HeadstartMiddleware:
         self._app = app
         self._door: Door | None = None
         self._answering: Answering | None = None
+        self._pool: Pool | None = None
         self._logbook: Logbook | None = None
         self._draining: asyncio.Task[None] | None = None
 
@@ -70,21 +79,33 @@ class HeadstartMiddleware:
             if (serving := getattr(state, name, None)) is not None:
                 serving.engine_client = engine
         drafter = Drafter(settings, state.args.additional_config)
-        model = state.openai_serving_models.model_name()
+        config = state.engine_client.model_config
         tokenizer = state.engine_client.renderer.tokenizer
-        ids = list(range(state.engine_client.model_config.get_vocab_size()))
-        names_all = None not in tokenizer.convert_ids_to_tokens(ids)
+        connector.register()
+        self._pool = decoding_pool(settings.limits, config, tokenizer, settings.open)
+        self._pool.start()
+        figures.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
+        quota = Quota(settings.limits)
         self._answering = Answering(
-            self._app, settings, engine, drafter, tokenizer, model, names_all
+            self._app,
+            settings,
+            engine,
+            drafter,
+            _reading(settings, state.engine_client.vllm_config, tokenizer),
+            Decoding(self._pool, settings.limits),
+            quota,
+            tokenizer,
+            state.openai_serving_models.model_name(),
         )
+        heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
         self._logbook = Logbook(settings.log)
-        self._door = Door(self._app, settings, self._answering, self._logbook)
+        self._door = Door(self._app, settings, self._answering, self._logbook, quota, heartbeat)
         self._state = state
         # vLLM drops what is under way when it is told to end; here it is finished first.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, settings.limits.drain_s)
-        self._logbook.note(event="up", tenants=len(set(settings.keys.tenant_of.values())))
+        self._logbook.note(event="up", tenants=len(settings.keys.tenants))
 
     def _on_signal(self, drain_s: float) -> None:
         if self._draining is None:
@@ -106,5 +127,21 @@ class HeadstartMiddleware:
             self._logbook.note(event="down", engine_died=self._state.args.engine_died)
             self._door.close()
             self._answering.close()
+            if self._pool is not None:
+                self._pool.close()
             self._logbook.close()
             self._door = None
+
+
+def _reading(settings: Settings, config: Any, tokenizer: Any) -> Reading:
+    """Of bodies, without what ends vLLM 0.32 with this model or on this machine."""
+    from vllm.platforms import current_platform
+
+    num_ids = config.model_config.get_vocab_size()
+    return Reading(
+        settings.limits,
+        Spelling(tokenizer),
+        num_ids,
+        names_all_tokens=None not in tokenizer.convert_ids_to_tokens(list(range(num_ids))),
+        closes_seed=current_platform.is_cpu() and config.scheduler_config.enable_chunked_prefill,
+    )

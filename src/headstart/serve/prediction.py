@@ -10,36 +10,9 @@ from typing import Any
 
 from headstart.drafting.board import MAX_DRAFT_TOKENS
 from headstart.drafting.prediction import num_followed
-from headstart.serve.refusal import bad_request
 
-FIELD = "prediction"
 MAX_CHARACTERS = 16 * MAX_DRAFT_TOKENS  # what lies beyond is not tokenised
 _ANCHOR = "\n"
-
-
-def predicted_text(given: object) -> str | None:
-    """The text that a request's field holds; none if there is no prediction."""
-    if given is None:
-        return None
-    if not isinstance(given, dict) or given.get("type") != "content":
-        raise bad_request(
-            'prediction must be an object, e.g. {"type": "content", "content": "the answer"}'
-        )
-    content = given.get("content")
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        texts = [_text_of(part) for part in content]
-        return "".join(texts)
-    raise bad_request(
-        'prediction.content must be a text or a list of parts {"type": "text", "text": "..."}'
-    )
-
-
-def _text_of(part: object) -> str:
-    if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str):
-        return str(part["text"])
-    raise bad_request('each part of prediction.content must be {"type": "text", "text": "..."}')
 
 
 class Spelling:

@@ -13,6 +13,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+PIECE_BYTES = 1 << 16
+
 
 class RefusedError(HeadstartError):
     """Raised anywhere on a request's way in; names no path, no key and no other tenant."""
@@ -49,6 +51,12 @@ def bad_request(message: str) -> RefusedError:
     return RefusedError(HTTPStatus.BAD_REQUEST, message)
 
 
+def too_much(reason: str, retry_after_s: int = 1) -> RefusedError:
+    """There is no room now; the client may come back."""
+    message = f"{reason}; ask again in {retry_after_s} s"
+    return RefusedError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s)
+
+
 async def send_json(
     send: Send,
     status: HTTPStatus,
@@ -74,4 +82,8 @@ async def send_whole(
         *(headers or []),
     ]
     await send({"type": "http.response.start", "status": status.value, "headers": fields})
-    await send({"type": "http.response.body", "body": body})
+    # Piece by piece: the server's buffer for a client that does not read holds one of them.
+    for start in range(0, len(body), PIECE_BYTES):
+        piece = body[start : start + PIECE_BYTES]
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,105 +1,78 @@
-"""The OpenAPI schema of what is open: vLLM's own for its routes, and ours beside it."""
+"""The OpenAPI schema of what is open: vLLM's routes with the bodies that are taken, and ours."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from headstart.serve.guard import CHAT, ROUTES, UPLOADS
+from pydantic import TypeAdapter
 
-_EVENT_PART: dict[str, Any] = {
-    "type": "object",
-    "description": "One more kind of message content: a window of an event camera's recording.",
-    "required": ["type", "event_url"],
-    "properties": {
-        "type": {"const": "event_url"},
-        "event_url": {
-            "type": "object",
-            "required": ["url"],
-            "additionalProperties": False,
-            "properties": {
-                "url": {
-                    "type": "string",
-                    "description": "A data URL, the id of an upload, or a file URL where open.",
-                },
-                "start_us": {"type": "integer"},
-                "stop_us": {"type": "integer"},
-                "sensor": {"type": "string", "examples": ["640x480"]},
-                "format": {"enum": ["npy", "npz", "h5", "aedat4", "raw", "dat", "csv"]},
-            },
-        },
-    },
-}
-_WISHES: dict[str, Any] = {
-    "type": "object",
-    "description": "What headstart is asked for; left out, the answer is vLLM's own to the letter.",
-    "additionalProperties": False,
-    "properties": {
-        "stream": {"type": "string", "minLength": 1, "maxLength": 128},
-        "preview": {"type": "boolean", "default": False},
-        "timeline": {"type": "boolean", "default": False},
-    },
-}
-_PREDICTION: dict[str, Any] = {
-    "type": ["object", "null"],
-    "description": "The answer that is expected. It becomes a draft; see OpenAI's reference.",
-    "required": ["type", "content"],
-    "properties": {
-        "type": {"const": "content"},
-        "content": {
-            "anyOf": [
-                {"type": "string"},
-                {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["type", "text"],
-                        "properties": {"type": {"const": "text"}, "text": {"type": "string"}},
-                    },
-                },
-            ]
-        },
-    },
-}
+from headstart.serve.bodies.routes import BODIES
+from headstart.serve.guard import ROUTES, UPLOADS
+
+_REFERENCES = "#/components/schemas/"
+_TAKEN = "Taken."
+"""Begins the names of our schemas, apart from vLLM's, some of which are named alike."""
 _ERROR = {"description": "Refused; the message says what to do."}
 
 
 def open_schema(whole: dict[str, Any]) -> dict[str, Any]:
-    """Of vLLM's schema the routes that are open, with what we add to them."""
+    """Of vLLM's schema the routes that are open, each with the body that is taken there."""
+    bodies, taken = _taken()
     paths: dict[str, Any] = {}
     for route in ROUTES:
         operation = whole.get("paths", {}).get(route.path, {}).get(route.method.lower())
-        if operation is not None and not route.ours:
-            refusals = dict.fromkeys(("400", "401", "403", "404", "413", "429", "503"), _ERROR)
-            responses = {**refusals, **operation.get("responses", {})}
-            paths.setdefault(route.path, {})[route.method.lower()] = {
-                **operation,
-                "responses": responses,
-            }
-    components = {**whole.get("components", {})}
-    schemas = {
-        **components.get("schemas", {}),
-        "HeadstartWishes": _WISHES,
-        "Prediction": _PREDICTION,
-        "EventPart": _EVENT_PART,
-    }
-    if request := schemas.get("ChatCompletionRequest"):
-        ours = {
-            "headstart": {"$ref": "#/components/schemas/HeadstartWishes"},
-            "prediction": {"$ref": "#/components/schemas/Prediction"},
-        }
-        schemas["ChatCompletionRequest"] = {
-            **request,
-            "properties": {**request.get("properties", {}), **ours},
-        }
-    if CHAT in paths:
-        paths[CHAT]["post"] = {
-            **paths[CHAT]["post"],
-            "description": "vLLM's own. Messages also take the content part EventPart.",
-        }
+        if operation is None or route.ours:
+            continue
+        refusals = dict.fromkeys(("400", "401", "403", "404", "413", "429", "503"), _ERROR)
+        operation = {**operation, "responses": {**refusals, **operation.get("responses", {})}}
+        if route.path in bodies:
+            content = {"application/json": {"schema": bodies[route.path]}}
+            operation["requestBody"] = {"required": True, "content": content}
+            # vLLM's own, among them headers that do not reach it.
+            operation.pop("parameters", None)
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
+    paths |= _our_paths()
+    schemas = {**whole.get("components", {}).get("schemas", {}), **taken}
     return {
-        **whole,
+        "openapi": whole.get("openapi", "3.1.0"),
         "info": {"title": "headstart", "version": whole.get("info", {}).get("version", "")},
-        "paths": {**paths, **_our_paths()},
-        "components": {**components, "schemas": schemas},
+        "paths": paths,
+        "components": {"schemas": _reached(paths, schemas)},
     }
+
+
+def _taken() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of each route's body, and those that they refer to."""
+    bodies, shared = TypeAdapter.json_schemas(
+        [(path, "validation", adapter) for path, adapter in BODIES.items()],
+        ref_template=_REFERENCES + _TAKEN + "{model}",
+    )
+    named = {_TAKEN + name: schema for name, schema in shared.get("$defs", {}).items()}
+    return {path: schema for (path, _), schema in bodies.items()}, named
+
+
+def _reached(paths: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    """The schemas that open routes use. vLLM's bodies and closed routes are nobody's business."""
+    found: dict[str, Any] = {}
+    waiting: list[Any] = [paths]
+    while waiting:
+        for name in _references(waiting.pop()):
+            if name not in found and name in schemas:
+                found[name] = schemas[name]
+                waiting.append(schemas[name])
+    return found
+
+
+def _references(schema: Any) -> Iterator[str]:
+    waiting = [schema]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            reference = item.get("$ref")
+            if isinstance(reference, str):
+                yield reference.removeprefix(_REFERENCES)
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
 
 
 def _our_paths() -> dict[str, Any]:

@@ -24,7 +24,7 @@ from headstart.models.video_llava.prompt import CHAT_TEMPLATE
 from headstart.serve.settings import Settings, SettingsError
 
 MIDDLEWARE = "headstart.serve.plugin.HeadstartMiddleware"
-# vLLM reads "none" as "all": a host that cannot exist closes fetching for good.
+# vLLM fetches nothing here. It reads "none" as "all": a host that cannot exist closes it for good.
 NO_DOMAIN = "closed.invalid"
 _NO_FLAG = ("enable_mm_processor_stats",)
 
@@ -45,13 +45,11 @@ def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
         "host": settings.host,
         "port": settings.port,
         "middleware": MIDDLEWARE,
-        "allowed_media_domains": list(settings.media_domains) or [NO_DOMAIN],
+        "allowed_media_domains": [NO_DOMAIN],
         "disable_uvicorn_access_log": True,
         **{name: value for name, value in engine_defaults().items() if name not in _NO_FLAG},
         **_model_arguments(settings.target),
     }
-    if settings.media_root is not None:
-        found["allowed_local_media_path"] = str(settings.media_root)
     if settings.max_draft_tokens:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
         check_drafting(settings.max_draft_tokens, stages)

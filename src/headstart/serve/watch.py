@@ -5,7 +5,7 @@ the two and changes nothing that passes.
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ class Watch:
     generate_s: float = 0.0
     end_s: float = 0.0
     num_cached_tokens: int = 0
+    num_tokens: int = 0
+    """Of the prompt and of all answers: what the request cost."""
     token_ids: list[int] = field(default_factory=list)
     """Of the first answer, where several are asked for."""
     drafter: Timeline | None = None
@@ -35,6 +37,8 @@ class Watch:
     stream: StreamKey | None = None
     stats: Any = None
     report: Report | None = None
+    on_word: Callable[[], None] = lambda: None
+    """Called with each output that says something."""
 
     @property
     def num_accepted(self) -> int:
@@ -114,6 +118,7 @@ class WatchedEngine:
         watch = self._watches.get(request_id.partition("-")[2].partition("-")[0])
         if watch is not None:
             watch.generate_s = time.monotonic()
+            watch.num_tokens += len(prompt.get("prompt_token_ids") or ())
             parallel_config = self._engine.vllm_config.parallel_config
             kwargs["data_parallel_rank"] = data_parallel_rank(watch.stream, parallel_config)
         outputs = self._engine.generate(prompt, sampling_params, request_id, **kwargs)
@@ -123,6 +128,9 @@ class WatchedEngine:
                 if report is not None:
                     output.kv_transfer_params = None  # ours alone
                 if watch is not None:
+                    if num_said := sum(len(answer.token_ids) for answer in output.outputs):
+                        watch.num_tokens += num_said
+                        watch.on_word()
                     watch.end_s = time.monotonic()
                     watch.stats = output.metrics
                     watch.report = report or watch.report
@@ -133,6 +141,10 @@ class WatchedEngine:
         finally:
             # Left early, it must end now: then the engine drops the request too.
             await outputs.aclose()
+
+    async def beat(self) -> None:
+        """A sign of life, through the loop in which the engine computes and from its workers."""
+        await self._engine.collective_rpc("check_health")
 
     @property
     def times_vision(self) -> bool:

@@ -1,0 +1,1 @@
+"""Untrusted bytes are decoded here: each in a process of its own that can reach nothing else."""

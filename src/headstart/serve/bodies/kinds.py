@@ -1,0 +1,127 @@
+"""The kinds of values that bodies are made of."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, from_json
+
+MAX_DEPTH = 64
+"""Of JSON whose shape is the client's own: schemas, tools' parameters."""
+MAX_COUNT = 2**31 - 1
+_INT64 = 2**63
+
+
+class Body(BaseModel):
+    """A JSON object with exactly these fields. Numbers are numbers, never text or truth values."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        frozen=True,
+        hide_input_in_errors=True,
+        protected_namespaces=(),
+        validate_by_alias=True,
+    )
+    names: ClassVar[frozenset[str]] = frozenset()
+    """Of the fields, as they are written in JSON."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        fields = cls.model_fields.items()
+        cls.names = frozenset(field.alias or name for name, field in fields)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_other_fields(cls, given: Any) -> Any:
+        """Name the first field that is not taken; pydantic itself would list a million of them."""
+        if isinstance(given, dict):
+            for name in given:
+                if name not in cls.names:
+                    raise PydanticCustomError("closed_field", "closed", {"name": name})
+        return given
+
+
+def rule(message: str) -> PydanticCustomError:
+    """What is wrong with fields that are right one by one."""
+    return PydanticCustomError("rule", "{said}", {"said": message})
+
+
+def tagged_by(field: str, expected: str) -> Discriminator:
+    """Chooses one of several kinds of objects by a field; see `Tag` in pydantic."""
+
+    def tag(value: Any) -> str | None:
+        found = value.get(field) if isinstance(value, dict) else getattr(value, field, None)
+        return f"({found})" if isinstance(found, str) else None
+
+    return _told(tag, expected)
+
+
+def tagged_by_kind(expected: str) -> Discriminator:
+    """Chooses between a text, a list and an object."""
+
+    def tag(value: Any) -> str | None:
+        kinds: dict[type, str] = {str: "(text)", list: "(list)", dict: "(object)"}
+        return kinds.get(type(value), "(object)" if isinstance(value, BaseModel) else None)
+
+    return _told(tag, expected)
+
+
+def _told(tag: Callable[[Any], str | None], expected: str) -> Discriminator:
+    return Discriminator(tag, custom_error_type="rule", custom_error_message=f"must be {expected}")
+
+
+def _check_depth(value: Any) -> Any:
+    """Deep nesting costs more than its bytes: compilers and serialisers call themselves."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = [item for item in level if isinstance(item, dict | list)]
+        level = [
+            child for item in inner for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        for number in level:
+            if isinstance(number, int | float) and not -_INT64 <= number < _INT64:
+                raise rule("holds a number of more than 64 bits")
+        if not level:
+            return value
+    raise rule(f"may be nested {MAX_DEPTH} deep at most")
+
+
+def _check_json_text(text: str) -> str:
+    if not text:
+        return text  # whether there must be any is the field's own affair
+    try:
+        _check_depth(from_json(text, allow_inf_nan=False))
+    except ValueError as error:
+        if isinstance(error, PydanticCustomError):
+            raise
+        raise rule("must be JSON in a text") from error
+    return text
+
+
+FreeJson = Annotated[dict[str, Any], AfterValidator(_check_depth)]
+"""An object whose fields are the client's own."""
+JsonText = Annotated[str, AfterValidator(_check_json_text)]
+
+Dropped = Annotated[Any, Field(exclude=True, description="Taken, and not used.")]
+"""What clients of OpenAI send as a matter of course and what changes no answer here."""
+
+TokenId = Annotated[int, Field(ge=0, le=MAX_COUNT, json_schema_extra={"format": "token-id"})]
+"""Below the vocabulary's size, which `BodyBounds` knows."""
+TokenIds = Annotated[list[TokenId], Field(fail_fast=True)]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Name = Annotated[str, Field(min_length=1, max_length=128)]
+FunctionName = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$", examples=["look", "turn_left"])
+]
+CacheSalt = Annotated[
+    str, Field(pattern=r"^[^@/\\\x00]{1,128}$", examples=["a", "mine and nobody's"])
+]

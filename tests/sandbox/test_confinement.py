@@ -1,0 +1,129 @@
+"""A confined process tries to get out, in every way that a taken-over decoder would."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from headstart.sandbox import seccomp
+
+ESCAPES = {
+    "open a file": "open('/etc/passwd').read()",
+    "open a file by its old name": "libc.syscall(2, b'/etc/passwd', 0)",
+    "write a file": "open('/tmp/headstart-escape', 'w')",
+    "list a directory": "os.listdir('/')",
+    "look at a file": "os.stat('/etc/passwd')",
+    "open a socket": "socket.socket()",
+    "open a UDP socket": "socket.socket(type=socket.SOCK_DGRAM)",
+    "open a pipe": "os.pipe()",
+    "copy a descriptor": "os.dup(ours.fileno())",
+    "write to a descriptor": "os.write(ours.fileno(), b'x')",
+    "fork": "os.fork()",
+    "start a program": "os.execv('/bin/true', ['true'])",
+    "end another process": "os.kill(os.getppid(), 0)",
+    "trace another process": "libc.ptrace(16, os.getppid(), 0, 0)",
+    "read another process": "libc.process_vm_readv(os.getppid(), 0, 0, 0, 0, 0)",
+    "make memory executable": "mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC)",
+    "raise its limits": "resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))",
+    "drop its alarm": "signal.setitimer(signal.ITIMER_REAL, 1)",
+    "lift the filter": "libc.prctl(22, 0, 0, 0, 0)",
+    "change its name space": "libc.unshare(0x10000000)",
+    "use io_uring": "libc.syscall(425, 8, ctypes.byref(ctypes.create_string_buffer(256)))",
+}
+PROGRAM = """
+import ctypes, json, mmap, os, resource, signal, socket, sys
+from headstart.sandbox.confinement import Allowance, confine
+ours = socket.socket(fileno=int(sys.argv[1]))
+libc = ctypes.CDLL(None, use_errno=True)
+for name in ("ptrace", "process_vm_readv", "unshare", "prctl", "syscall"):
+    getattr(libc, name)
+escapes = {name: compile(code, name, "eval") for name, code in json.loads(sys.argv[2]).items()}
+confine(Allowance(cpu_s=20, memory_bytes=64 << 20))
+found = {}
+for name, escape in escapes.items():
+    try:
+        said = eval(escape)
+        found[name] = "refused" if said == -1 else f"got {said!r}"
+    except (OSError, PermissionError, ValueError) as error:
+        found[name] = "refused"
+    except BaseException as error:
+        found[name] = repr(error)
+try:
+    bytearray(256 << 20)
+    found["take memory"] = "got it"
+except MemoryError:
+    found["take memory"] = "refused"
+ours.send(json.dumps(found).encode())
+os._exit(0)
+"""
+
+
+def run(program: str, *words: str) -> tuple[bytes, int]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(theirs.fileno()), *words],
+            pass_fds=[theirs.fileno()],
+            timeout=60,
+            check=False,
+        )
+        theirs.close()
+        return ours.recv(1 << 16), done.returncode
+
+
+@pytest.mark.skipif(not seccomp.is_known(), reason="this machine's system calls are not known here")
+def test_a_confined_process_reaches_nothing():
+    said, _ = run(PROGRAM, json.dumps(ESCAPES))
+    found = json.loads(said)
+    assert set(found) == {*ESCAPES, "take memory"}
+    assert {name: result for name, result in found.items() if result != "refused"} == {}
+
+
+def test_what_is_tried_here_is_possible_without_confinement():
+    """Otherwise the test above could not fail."""
+    free = PROGRAM.replace("confine(Allowance(cpu_s=20, memory_bytes=64 << 20))", "")
+    possible = {
+        name: ESCAPES[name]
+        for name in ("open a file", "open a socket", "open a pipe", "look at a file")
+    }
+    said, _ = run(free, json.dumps(possible))
+    assert all(result.startswith("got") for result in json.loads(said).values())
+
+
+def test_rlimits_alone_let_nothing_be_opened():
+    """Where the kernel or the processor is another, they are what there is."""
+    alone = PROGRAM.replace("confine(Allow", "C.close_system_calls = lambda: None\nconfine(Allow")
+    alone = alone.replace("import ctypes", "import headstart.sandbox.confinement as C, ctypes")
+    tried = ("open a file", "write a file", "open a socket", "open a pipe", "raise its limits")
+    if_root = tried[:-1]  # root may raise its own limits
+    said, _ = run(alone, json.dumps({name: ESCAPES[name] for name in if_root}))
+    assert set(json.loads(said).values()) == {"refused"}
+
+
+def test_one_that_computes_for_ever_is_ended():
+    endless = PROGRAM.replace("cpu_s=20", "cpu_s=1").replace("found = {}", "while True: pass")
+    said, status = run(endless, "{}")
+    assert not said
+    assert status < 0
+
+
+def test_one_that_gives_up_is_ended_at_once():
+    """A decoder's abort() signals itself; were that refused, it would try for ever."""
+    giving_up = PROGRAM.replace("found = {}", "os.abort()")
+    said, status = run(giving_up, "{}")
+    assert not said
+    assert status == -signal.SIGABRT
+
+
+def test_one_that_crashes_is_ended_at_once_whoever_caught_crashes_before():
+    crashing = PROGRAM.replace("found = {}", "ctypes.string_at(0)")
+    caught = crashing.replace(
+        "confine(Allowance(cpu_s=20",
+        "signal.signal(signal.SIGSEGV, lambda *_: None)\nconfine(Allowance(cpu_s=1",
+    )
+    said, status = run(caught, "{}")
+    assert not said
+    assert status == -signal.SIGSEGV

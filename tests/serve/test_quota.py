@@ -1,0 +1,88 @@
+"""Requests and tokens a minute, of a tenant and of all."""
+
+from http import HTTPStatus
+
+import pytest
+
+from headstart.serve.quota import Quota
+from headstart.serve.refusal import RefusedError
+from headstart.serve.settings import Limits
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def quota_of(clock: Clock, **limits: int) -> Quota:
+    return Quota(Limits(**limits), clock)
+
+
+def refused_for_s(quota: Quota, tenant: str) -> int | None:
+    refusal = None
+    try:
+        quota.admit(tenant)
+    except RefusedError as error:
+        refusal = error
+    if refusal is None:
+        return None
+    assert refusal.status is HTTPStatus.TOO_MANY_REQUESTS
+    assert f"in {refusal.retry_after_s} s" in refusal.message
+    return refusal.retry_after_s
+
+
+def test_a_tenant_has_so_many_requests_a_minute_and_is_told_when_the_next(clock):
+    quota = quota_of(clock, tenant_requests_per_minute=6)
+    assert [refused_for_s(quota, "north") for _ in range(7)] == [None] * 6 + [10]
+    assert refused_for_s(quota, "south") is None
+    clock.now_s += 9.5
+    assert refused_for_s(quota, "north") == 1
+    clock.now_s += 0.5
+    assert [refused_for_s(quota, "north") for _ in range(2)] == [None, 10]
+    clock.now_s += 3600
+    assert [refused_for_s(quota, "north") for _ in range(7)] == [None] * 6 + [10]
+
+
+def test_tokens_are_charged_as_used_and_paid_back_in_time(clock):
+    quota = quota_of(clock, tenant_tokens_per_minute=60)
+    quota.admit("north")
+    quota.charge("north", 160)  # more than there is: what is computed is computed
+    assert refused_for_s(quota, "north") == 101
+    assert refused_for_s(quota, "south") is None
+    clock.now_s += 100.5
+    assert refused_for_s(quota, "north") == 1
+    clock.now_s += 0.5
+    assert refused_for_s(quota, "north") is None
+
+
+def test_all_tenants_together_have_a_share_too(clock):
+    quota = quota_of(clock, requests_per_minute=6, tenant_requests_per_minute=5)
+    assert [refused_for_s(quota, "north") for _ in range(6)] == [None] * 5 + [12]
+    assert [refused_for_s(quota, "south") for _ in range(2)] == [None, 10]
+    quota = quota_of(clock, tokens_per_minute=60)
+    quota.charge("north", 65)
+    assert refused_for_s(quota, "south") == 6
+
+
+def test_who_is_refused_takes_nothing_from_the_others(clock):
+    quota = quota_of(clock, requests_per_minute=3, tenant_requests_per_minute=1)
+    for _ in range(10):
+        refused_for_s(quota, "north")
+    assert refused_for_s(quota, "south") is None
+    assert refused_for_s(quota, "east") is None
+
+
+def test_the_defaults_hinder_no_64_cameras(clock):
+    quota = quota_of(clock)
+    for _ in range(10 * 60):
+        for _ in range(64):
+            quota.admit("fleet")
+            quota.charge("fleet", 2400)
+        clock.now_s += 1.0

@@ -1,0 +1,30 @@
+"""A session, as vLLM's clients name it, is a stream of its tenant."""
+
+import pytest
+
+from tests.serve.servers import CHAT
+from tests.serve.test_prediction import body_of
+
+
+@pytest.mark.engine
+def test_a_session_is_a_stream_of_its_tenant(north, south, tiny_target):
+    body = body_of("What is a session?", tiny_target, headstart={})
+
+    def remembered(client, header: str = "", **more) -> int:
+        """Tokens of the answer that the stream's memory drafted."""
+        headers = {"X-Session-ID": header} if header else {}
+        reply = client.post(CHAT, json={**body, **more}, headers=headers)
+        assert reply.status_code == 200, reply.text
+        sources = reply.json()["headstart"]["sources"]
+        return sources.get("memory", {}).get("accepted_tokens", 0)
+
+    assert remembered(north, "front door") == 0
+    assert remembered(north, "front door") > 0
+    assert remembered(north, session_id="front door") > 0
+    assert remembered(north, headstart={"stream": "front door"}) > 0
+    assert remembered(north, vllm_xargs={"session_id": "front door"}) > 0
+    assert remembered(south, "front door") == 0
+    # headstart.stream goes before the body's name, and that before the header's.
+    assert remembered(north, "front door", session_id="back door") == 0
+    assert remembered(north, session_id="front door", headstart={"stream": "side door"}) == 0
+    assert remembered(north, "garage", session_id="back door") > 0
