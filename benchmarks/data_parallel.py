@@ -49,6 +49,7 @@ def started(options: argparse.Namespace, home: Path) -> Iterator[Server]:
     port = free_port()
     arguments = {**ENGINE, "data_parallel_size": options.ranks}
     words = ["--target", str(options.target), "--port", str(port), "--log", str(home / "log")]
+    words.append("--open")
     for name, value in arguments.items():
         words += ["--vllm", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
     with running(start(serve_command(*words), port, home / "server.log")) as server:

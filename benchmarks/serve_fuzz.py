@@ -94,6 +94,8 @@ FIELDS = [
     "prompt",
     "suffix",
     "prompt_embeds",
+    "prediction",
+    "session_id",
 ]
 PATHS = [
     "/v1/chat/completions",

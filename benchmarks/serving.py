@@ -114,9 +114,10 @@ class Ground:
         return start([*program, *flags(arguments)], port, self.home / "plain.log")
 
     def start_ours(self, **tables: dict[str, Any]) -> Server:
-        """`headstart serve`, with these settings on top."""
+        """`headstart serve`, with these settings on top; open to everybody without tenants."""
         port = free_port()
-        server: dict[str, Any] = {"target": self.target, "port": port}
+        is_open = "tenants" not in tables
+        server: dict[str, Any] = {"target": self.target, "port": port, "open": is_open}
         if self.drafter is not None:
             server["drafter"] = self.drafter
         given = {
