@@ -20,6 +20,7 @@ class Answers:
 
     engine_is_dead = False
     drafter_state = "none"
+    decoders_state = "up"
 
     def __init__(self, *, ends: bool = True) -> None:
         self._ends = ends

@@ -237,6 +237,11 @@ class Answering:
         return True
 
     @property
+    def decoders_state(self) -> str:
+        """For people: up, or down while they are started (again)."""
+        return "up" if self._decoding.is_up else "down"
+
+    @property
     def drafter_state(self) -> str:
         """For people: none, up or down."""
         if not self._has_drafter:

@@ -65,6 +65,11 @@ class Decoding:
         )
         self._known_grammars: OrderedDict[bytes, None] = OrderedDict()
 
+    @property
+    def is_up(self) -> bool:
+        """Whether there are workers."""
+        return self._pool.is_up
+
     async def video(self, tenant: str, fetched: Fetched) -> DecodedVideo:
         """Raises a refusal if it is none, or one too large."""
         asked = {"job": "video", "bounds": asdict(self._bounds), "is_jpegs": fetched.is_jpegs}

@@ -229,13 +229,14 @@ class Door:
 
     async def _tell_readiness(self, passage: Passage, caller: Caller | None) -> None:
         engine = await self._engine_state()
-        short = self._pressure.is_high
-        ready = engine == "up" and not self.crowd.draining and not short
+        decoders, short = self._answering.decoders_state, self._pressure.is_high
+        ready = engine == decoders == "up" and not self.crowd.draining and not short
         content: dict[str, object] = {"ready": ready}
         if caller is not None:
             crowd, name = self.crowd, caller.name
             content |= {
                 "engine": engine,
+                "decoders": decoders,
                 "drafter": self._answering.drafter_state,
                 "draining": crowd.draining,
                 "short_of_memory": short,

@@ -55,7 +55,12 @@ def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
         check_drafting(settings.max_draft_tokens, stages)
         # A line leads to one engine.
         line = None if settings.is_data_parallel else line
-        found |= drafting_arguments(settings.max_draft_tokens, SchedulerOptions(line=line))
+        options = SchedulerOptions(
+            line=line,
+            memory_bytes=settings.limits.max_memory_bytes,
+            memory_tenant_bytes=settings.limits.max_tenant_memory_bytes,
+        )
+        found |= drafting_arguments(settings.max_draft_tokens, options)
     return found | dict(settings.vllm)
 
 

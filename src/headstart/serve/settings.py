@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
+from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 from headstart.engine.placement import Seat
 from headstart.errors import HeadstartError
 from headstart.serve.keys import Keys
@@ -69,8 +70,8 @@ class Limits:
     """Of one request: messages, prompts, tools, all its texts together."""
     max_grammar_bytes: int = 64 << 10
     """Of a JSON schema, a regular expression or a grammar that binds the answer."""
-    grammar_s: float = 1.0
-    """A grammar may take to compile, in time of one core."""
+    grammar_s: float = 2.0
+    """A grammar may take to compile."""
     max_clips: int = 8
     """Videos and pictures of one request."""
     max_frame_pixels: int = 4096 * 2304
@@ -89,6 +90,10 @@ class Limits:
     max_media_bytes: int = 1 << 30
     """Decoded media that requests under way hold, of everybody."""
     max_tenant_media_bytes: int = 512 << 20
+    """The same, of one tenant."""
+    max_memory_bytes: int = DEFAULT_MAX_BYTES
+    """Answers remembered to draft from, of everybody."""
+    max_tenant_memory_bytes: int = DEFAULT_MAX_TENANT_BYTES
     """The same, of one tenant."""
     max_events: int = 5_000_000
     """Read of one recording."""
