@@ -51,8 +51,8 @@ def test_an_expired_key_opens_nothing():
         {"key": "one"},
         {"key": "one", "expires": "tomorrow"},
         {"key": "one", "expires": datetime(2027, 1, 1)},
-        {"key": "one", "until": datetime.now(UTC)},
-        {"key": 1, "expires": datetime.now(UTC)},
+        {"key": "one", "until": datetime(2027, 1, 1, tzinfo=UTC)},
+        {"key": 1, "expires": datetime(2027, 1, 1, tzinfo=UTC)},
     ],
     ids=str,
 )
