@@ -183,7 +183,7 @@ def test_a_liar_on_the_line_changes_no_token(misled, oracle, rng, name):
         outlet.close()
 
     answers = []
-    for asked, clip, expected in asked_and_expected(rng, oracle, 2):
+    for asked, clip, expected in asked_and_expected(rng, oracle, 8):
         done.clear()
         ask = f"lie-{asked.question}"
         lying = threading.Thread(target=spam, args=(ask,))
@@ -195,7 +195,9 @@ def test_a_liar_on_the_line_changes_no_token(misled, oracle, rng, name):
             done.set()
             lying.join()
         assert list(answers[-1].token_ids) == expected
-    drafted, accepted = drafted_and_accepted(answers)
+        drafted, accepted = drafted_and_accepted(answers)
+        if len(answers) >= 2 and drafted > accepted:
+            break  # on a busy machine an answer may be over before the first lie arrives
     if name in NOT_TEXT:
         assert drafted == 0, "the target was asked to verify what no tokenizer can spell"
     else:
