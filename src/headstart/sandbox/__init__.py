@@ -1,1 +1,1 @@
-"""Untrusted bytes are decoded here: each in a process of its own that can reach nothing else."""
+"""Untrusted bytes are decoded here, in processes that can reach nothing, one tenant's each."""

@@ -59,7 +59,7 @@ class Jobs:
         picture = self._loaders.picture(bytes(content), Bounds(**asked["bounds"]))
         pixels = np.frombuffer(picture.tobytes(), np.uint8)
         _put(output, 0, pixels)
-        return {"mode": picture.mode, "size": picture.size, "num_bytes": len(pixels)}
+        return {"mode": picture.mode, "size": picture.size}
 
     def _events(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
         events = _read(asked, content)

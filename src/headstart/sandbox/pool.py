@@ -85,11 +85,6 @@ class Pool:
         self.num_killed = 0
         """Workers that overstayed or broke down."""
 
-    @property
-    def room(self) -> Room:
-        """How large a job's input and output may be."""
-        return self._room
-
     def start(self) -> None:
         """Workers come as soon as the nursery has imported what they need."""
         self._task = asyncio.ensure_future(self._tend())

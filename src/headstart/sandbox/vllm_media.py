@@ -3,7 +3,7 @@
 The loaders decide which frames a model sees, so they are vLLM's and not written again. Importing
 them the usual way imports all of vLLM, 350 MB that every fork would have to copy the page tables
 of. They need two packages only as names; those are laid out empty. All contact of the sandbox with
-vLLM is in this file; `tests/sandbox/test_jobs.py` compares its frames with vLLM's.
+vLLM is in this file; `tests/sandbox/test_pool.py` compares its frames with vLLM's.
 """
 
 import base64

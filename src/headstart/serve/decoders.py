@@ -8,13 +8,12 @@ from typing import Any
 from headstart.media.video import FORMATS
 from headstart.sandbox import seccomp
 from headstart.sandbox.confinement import Allowance
-from headstart.sandbox.pool import Pool, Shares
+from headstart.sandbox.pool import MAX_BUSY_S, Pool, Shares
 from headstart.sandbox.worker import Room
 from headstart.serve.decoding import max_output_bytes
 from headstart.serve.settings import Limits, SettingsError
 
 _log = logging.getLogger("headstart")
-MAX_BUSY_S = 30.0
 
 
 def decoding_pool(limits: Limits, model_config: Any, tokenizer: Any, is_open: bool) -> Pool:
