@@ -7,7 +7,7 @@ DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup browser lint check format test verdict bench clean
+.PHONY: setup browser lint check format test verdict bench figures clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -46,9 +46,12 @@ verdict: setup ## the same, what fails once more, and the ten slowest: CI's judg
 	$(BIN)/python .ci/verdict.py -q --durations=10
 
 bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than untrained models
-	$(BIN)/python benchmarks/engine_overhead.py
+	$(BIN)/python -m benchmarks.engine_overhead
 	[ -e $(TARGET) ] || $(BIN)/headstart lab tiny build/tiny
 	$(BIN)/headstart bench --target $(TARGET) --drafter $(DRAFTER) --out build/bench
+
+figures: setup ## every table and the picture of README.md and docs, from benchmarks/results
+	$(BIN)/python -m benchmarks.figures
 
 format: setup
 	$(BIN)/ruff format

@@ -1,4 +1,4 @@
-"""What a tenant who means harm sends: bodies made from schemas, and files where files may stand."""
+"""Makes the requests of a hostile tenant: bodies from schemas, and files wherever one may be."""
 
 import random
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from benchmarks.request_maker import RequestMaker
 from tests.serve.servers import CHAT, MODEL, UPLOADS, asking
 
 PATHS = (CHAT, CHAT, CHAT, "/v1/completions", "/tokenize", "/detokenize")
-EVENT_FORMATS = ("raw", "dat", "csv")  # have no first bytes to be known by
+EVENT_FORMATS = ("raw", "dat", "csv")  # not recognisable by their first bytes
 
 
 @dataclass(frozen=True)
-class Shot:
-    """One request to send, and how many files are in it."""
+class Attack:
+    """One request to send, with the files in it."""
 
     path: str
     body: dict[str, Any] | None = None
@@ -25,7 +25,7 @@ class Shot:
     files: tuple[File, ...] = ()
 
     def told(self) -> str:
-        """Enough of it to find out what it was."""
+        """Enough of it to reproduce it."""
         names = [f"{file.format} ({file.damage})" for file in self.files]
         return f"{self.path} {names} {str(self.body)[:8000]}"
 
@@ -34,15 +34,15 @@ class Attacker:
     """Makes one request after another from a seed. Used from one thread only."""
 
     def __init__(self, seed: int, samples: Path | None, damaged: bool) -> None:
-        """``damaged``: whether files are; if not, the load is an ordinary one."""
+        """``damaged``: whether to damage the files; otherwise the load is an ordinary one."""
         self._chance = random.Random(seed)
         self._files = FileMaker(seed, samples)
         self._damaged = damaged
         self._sent: list[File] = []
         self._bodies = RequestMaker(seed, MODEL, self._url)
 
-    def request(self) -> Shot:
-        """A body made from a schema."""
+    def request(self) -> Attack:
+        """Make a body from a schema."""
         self._sent = []
         path, kind = self._chance.choice(PATHS), self._chance.random()
         if not self._damaged or kind < 0.4:
@@ -50,25 +50,25 @@ class Attacker:
         elif kind < 0.7:
             body = self._bodies.vllms(path)
         else:
-            # One field of vLLM's among ours: alone it is seen whether that one is refused.
+            # One field of vLLM's among ours, to see whether that one is refused.
             theirs = self._bodies.vllms(path)
             name = self._chance.choice(list(theirs))
             body = {**self._bodies.ours(path), name: theirs[name]}
-        return Shot(path, body, files=tuple(self._sent))
+        return Attack(path, body, files=tuple(self._sent))
 
-    def file(self) -> Shot:
-        """A file, where a file may stand."""
+    def file(self) -> Attack:
+        """Make a file, in a request or as an upload."""
         medium = self._chance.choice((Medium.VIDEO, Medium.PICTURE, Medium.EVENTS))
         file = self._file(medium)
         if medium is Medium.EVENTS and self._chance.random() < 0.5:
             query = {"format": file.format} if file.format in EVENT_FORMATS else {}
-            return Shot(UPLOADS, content=file.content, query=query, files=(file,))
-        return Shot(CHAT, self._asking(file), files=(file,))
+            return Attack(UPLOADS, content=file.content, query=query, files=(file,))
+        return Attack(CHAT, self._asking(file), files=(file,))
 
     def _asking(self, file: File) -> dict[str, Any]:
         body = asking("", "What?", max_tokens=1)
         name = file.medium.value
-        address: dict[str, Any] = {"url": file.url(self._said_kind())}
+        address: dict[str, Any] = {"url": file.url(self._media_type())}
         if file.medium is Medium.EVENTS:
             if file.format in EVENT_FORMATS:
                 address["format"] = file.format
@@ -79,8 +79,8 @@ class Attacker:
         body["messages"][0]["content"][0] = {"type": name, name: address}
         return body
 
-    def _said_kind(self) -> str | None:
-        """Now and then the address says something else of the file than it is."""
+    def _media_type(self) -> str | None:
+        """Sometimes a media type that is not the file's."""
         if not self._damaged or self._chance.random() < 0.8:
             return None
         return self._chance.choice(("video/mp4", "image/png", "video/jpeg", "text/plain"))
@@ -91,4 +91,4 @@ class Attacker:
     def _url(self, kind: str) -> str:
         file = self._file(next((m for m in Medium if m.value == kind), Medium.VIDEO))
         self._sent.append(file)
-        return file.url(self._said_kind())
+        return file.url(self._media_type())

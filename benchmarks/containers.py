@@ -1,8 +1,8 @@
-"""The pieces of a container: where each begins and ends, and where its length is written.
+"""Finds the pieces of a container: where each begins and ends, and where its length is stored.
 
-Boxes of MP4, chunks of RIFF and PNG, segments of JPEG, elements of Matroska, entries of TIFF. Only
-as much is understood as it takes to damage a file where it hurts. Damaged files are walked too:
-what cannot be walked ends the walk.
+Boxes of MP4, chunks of RIFF and PNG, segments of JPEG, elements of Matroska, entries of TIFF. It
+parses only as much as the fuzz needs to damage a file. It also takes damaged files: a piece that
+cannot be parsed ends the search.
 """
 
 import struct

@@ -22,8 +22,8 @@ from typing import Any
 import httpx
 from tests.serve.servers import ENGINE, MODEL, Server, free_port, running, serve_command, start
 
-from headstart.drafters.port import StreamKey
 from headstart.engine.affinity import rank_of
+from headstart.speculation.drafter import StreamKey
 
 _FINISHED = re.compile(r'^vllm:request_success_total\{.*?engine="(\d+)".*\} (\S+)$', re.MULTILINE)
 

@@ -1,6 +1,6 @@
 """What is waited for where the drafter is stopped or killed, beside one never started.
 
-    python benchmarks/drafter_gone.py
+    python -m benchmarks.drafter_gone
 
 Two targets, one of them with a drafter, asked the same in turn. Just before each question the
 drafter is frozen (SIGSTOP) or killed (SIGKILL, so that it is mostly starting anew). Nobody else
@@ -25,16 +25,16 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
 import numpy as np
 import psutil
+from benchmarks.measurement import Measurement, StderrProgress
+from headstart_lab.answering import MAX_TOKENS, held_out_drive
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import Pair, find_pair
 from rich.console import Console
 from rich.table import Table
 
 from headstart import Answer, Clip, Headstart
+from headstart.answers.timeline import Stage
 from headstart.bench.methods import SILENT, Method, Rig
-from headstart.drafting.timeline import Stage
-from headstart.lab.answering import MAX_TOKENS, held_out_drive
-from headstart.lab.language.questions import Question
-from headstart.lab.measurement import Measurement, StderrProgress
-from headstart.lab.pair import Pair, find_pair
 
 RESULTS = Path(__file__).parent / "results"
 ENGINE = {"enforce_eager": True, "dtype": "float32", "kv_cache_memory_bytes": 2**29}
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Console().print(table)
     measurement = Measurement(
         "drafter_gone",
-        sys.argv if arguments is None else ["drafter_gone.py", *arguments],
+        ["python", "-m", "benchmarks.drafter_gone", *(arguments or sys.argv[1:])],
         {"pair": "lab pair" if options.pair is None else options.pair.name, **figures},
     )
     measurement.write(options.output)
@@ -114,7 +114,7 @@ def signal_drafters(sent: signal.Signals) -> None:
     """To every drafter that runs under this process now."""
     for child in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # it was ending by itself
-            if any("drafter_process" in word for word in child.cmdline()):
+            if any("headstart.engine.drafter.process" in word for word in child.cmdline()):
                 child.send_signal(sent)
 
 

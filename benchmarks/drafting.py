@@ -1,6 +1,6 @@
 """How long a proposal takes: the board's, the memory's, the cascade's. A line of JSON last.
 
-python benchmarks/drafting.py --num-answers 10000
+python -m benchmarks.drafting --num-answers 10000
 
 Answers are random walks over few words, so that every context is known and ambiguous: worse for
 the search than a camera's answers are.
@@ -14,13 +14,13 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeVar
 
-from headstart.drafters.cascade import Cascade
-from headstart.drafters.memory import Memory, StreamMemory
-from headstart.drafters.ngram import Ngram
-from headstart.drafters.port import Ask, StreamKey
-from headstart.drafting.board import DraftBoard
-from headstart.drafting.draft import Draft
-from headstart.drafting.vocabulary import TextVocabulary
+from headstart.speculation.board import DraftBoard
+from headstart.speculation.cascade import Cascade
+from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.memory import Memory, StreamMemory
+from headstart.speculation.ngram import Ngram
+from headstart.speculation.vocabulary import TextVocabulary
 
 Given = TypeVar("Given")
 
@@ -88,9 +88,9 @@ def main() -> None:
 
     cascade = Cascade([Memory(), Ngram()], TEXT)
     for number in range(512):
-        cascade.begin(Ask(str(number), CAMERA, "q"))
+        cascade.begin(DraftRequest(str(number), CAMERA, "q"))
         cascade.finish(str(number), answer())
-    cascade.begin(Ask("asked", CAMERA, "q"))
+    cascade.begin(DraftRequest("asked", CAMERA, "q"))
     cascade.post("asked", Draft(tuple(draft), "eventgpt", 0.0))
     figures |= measured(
         "cascade_us",

@@ -4,7 +4,7 @@ Two engines on the same untrained model of the published geometry, the same prom
 turn: `vllm.LLM` and `Headstart`. Wall time of whole answers, prefill included, prefix cache
 emptied by asking about fresh frames each time.
 
-    python benchmarks/engine_overhead.py
+    python -m benchmarks.engine_overhead
 
 Prints a table, then one line of JSON.
 """
@@ -51,10 +51,10 @@ def main() -> None:
     )
     options = parser.parse_args()
 
+    from headstart_lab.tiny import TinyVideoLlava
     from vllm import LLM, SamplingParams
 
     from headstart import Headstart, Video
-    from headstart.lab.tiny import TinyVideoLlava
     from headstart.models.video_llava.prompt import video_prompt
 
     with tempfile.TemporaryDirectory() as directory, ExitStack() as engines:

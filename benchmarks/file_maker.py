@@ -1,4 +1,4 @@
-"""Files for a fuzz: real ones of every container the server reads, damaged inside.
+"""Makes files for a fuzz: valid ones of every container that the server reads, damaged inside.
 
 maker = FileMaker(seed=7, samples=Path("recordings"))
 maker.ordinary(Medium.VIDEO)   # as a camera would send it
@@ -26,7 +26,7 @@ class FileMaker:
     """Makes one file after another from a seed. Used from one thread only."""
 
     def __init__(self, seed: int, samples: Path | None = None) -> None:
-        """``samples``: a directory of recordings and videos, made by others, to damage too."""
+        """``samples``: a directory of further recordings and videos to damage."""
         self._chance = random.Random(seed)
         made = seeds(samples)
         self._seeds = {m: [file for file in made if file.medium is m] for m in Medium}
@@ -34,7 +34,7 @@ class FileMaker:
 
     @property
     def formats(self) -> list[str]:
-        """What there is to damage."""
+        """The formats that are damaged."""
         return sorted({file.format for files in self._seeds.values() for file in files})
 
     def ordinary(self, medium: Medium) -> File:
@@ -42,7 +42,7 @@ class FileMaker:
         return self._chance.choice(self._seeds[medium])
 
     def damaged(self, medium: Medium) -> File:
-        """One to three damages to a whole file, or now and then one made by hand to do harm."""
+        """A valid file with one to three damages; one in a hundred is made by hand to do harm."""
         if self._hostile[medium] and self._chance.random() < 0.01:
             return self._chance.choice(self._hostile[medium])
         file = self.ordinary(medium)
@@ -60,12 +60,12 @@ class FileMaker:
         return damaged
 
     def _inside_archive(self, name: str, file: File) -> bytes:
-        """Damage one member and pack it anew, so that the damage is behind the zip's sums."""
+        """Damage one member and repack the archive, so that its checksums are right."""
         try:
             with zipfile.ZipFile(io.BytesIO(file.content)) as archive:
                 members = {member: archive.read(member) for member in archive.namelist()}
         except Exception:
-            return file.content  # damaged before; zipfile fails over that in many ways
+            return file.content  # already damaged; zipfile raises many kinds of errors
         if not members:
             return file.content
         chosen = self._chance.choice(list(members))
@@ -139,7 +139,7 @@ def _swap(chance: random.Random, file: File, others: list[File]) -> bytes:
 
 
 def _dimensions(chance: random.Random, file: File, others: list[File]) -> bytes:
-    """Another number wherever the width or the height stands in some spelling."""
+    """Replace the width and the height, in whichever encoding they are found."""
     content = file.content
     for side in (file.width, file.height):
         large = chance.choice(LARGE_SIDES)
@@ -167,7 +167,7 @@ _DAMAGES: dict[str, Callable[[random.Random, File, list[File]], bytes]] = {
 
 
 def _edge(chance: random.Random, content: bytes) -> int:
-    """Where a piece begins, or anywhere."""
+    """The start of a piece, or any offset."""
     if chance.random() < 0.6:
         return _some_piece(chance, content).start
     return chance.randrange(len(content) + 1)
@@ -181,7 +181,7 @@ def _some_piece(chance: random.Random, content: bytes) -> Piece:
 
 
 def _png_with_sums(content: bytes) -> bytes:
-    """The same with every chunk's check sum right, so that a decoder looks at what is in it."""
+    """Correct every chunk's checksum, so that a decoder reads the damaged content."""
     fixed = bytearray(content)
     for piece in pieces(content):
         if content.startswith(b"\x89PNG") and piece.stop - piece.start >= 12:

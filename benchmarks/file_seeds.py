@@ -1,6 +1,6 @@
-"""Whole files of every container the server reads: small, and made by the writers people use.
+"""Small valid files of every container that the server reads, made by common writers.
 
-`hostile` makes the others: by hand, to do harm.
+`hostile` returns files made by hand to do harm.
 """
 
 import base64
@@ -12,11 +12,11 @@ from pathlib import Path
 
 import av
 import numpy as np
+from headstart_lab.street import street_video
 from PIL import Image
 from tests.serve import attacks
 
 from headstart.errors import HeadstartError
-from headstart.lab.street import street_video
 from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.video import Video
@@ -27,7 +27,7 @@ MAX_SAMPLE_BYTES = 200_000
 
 
 class Medium(Enum):
-    """Where in a request a file belongs."""
+    """The part of a request that a file belongs in."""
 
     VIDEO = "video_url"
     PICTURE = "image_url"
@@ -46,14 +46,14 @@ class File:
     height: int = HEIGHT
 
     def url(self, kind: str | None = None) -> str:
-        """As a data URL; ``kind`` says something else of it than it is."""
+        """A data URL; ``kind`` replaces the file's media type."""
         family = {Medium.VIDEO: "video", Medium.PICTURE: "image"}.get(self.medium, "application")
         encoded = base64.b64encode(self.content).decode()
         return f"data:{kind or f'{family}/{self.format}'};base64,{encoded}"
 
 
 def seeds(samples: Path | None = None) -> list[File]:
-    """One or more of each format; and of a directory of files made by others, if there is one."""
+    """One or more files of each format, and those of the directory ``samples`` if given."""
     return [*_videos(), *_pictures(), *_recordings(), *_samples(samples)]
 
 
@@ -79,7 +79,7 @@ def _videos() -> list[File]:
 def _encoded(street: Video, suffix: str, codec: str) -> bytes:
     written = {"mkv": "matroska"}.get(suffix, suffix)
     file = io.BytesIO()
-    # Without times and random names, so that a seed makes the same files again.
+    # Without times and random names, so that a seed always makes the same files.
     exact = {"fflags": "+bitexact"}
     with av.open(file, "w", format=written, options=exact) as container:
         stream = container.add_stream(codec, rate=10)
@@ -147,7 +147,7 @@ def _samples(directory: Path | None) -> list[File]:
     for path in sorted(directory.iterdir()) if directory and directory.is_dir() else ():
         suffix = path.suffix.lstrip(".")
         medium = Medium.VIDEO if suffix == "mp4" else Medium.EVENTS
-        # No .npy: those of others are pickled, and refused by their first bytes.
+        # No .npy: samples of others are pickled, which the server refuses.
         if suffix in ("mp4", "raw", "aedat4", "dat"):
             content = path.read_bytes()[:MAX_SAMPLE_BYTES]
             found.append(File(medium, suffix, content, width=640, height=480))
@@ -155,7 +155,7 @@ def _samples(directory: Path | None) -> list[File]:
 
 
 def hostile() -> list[File]:
-    """By hand; each goes where it does most harm."""
+    """Files made by hand, each for the part in which it does most harm."""
     scripts = [
         attacks.ffconcat("README.md"),
         attacks.ffconcat("/etc/passwd"),

@@ -1,6 +1,6 @@
 """How many events a second each format is written and read at. Prints a line of JSON last.
 
-python benchmarks/formats.py --num-events 2000000
+python -m benchmarks.formats --num-events 2000000
 """
 
 import argparse

@@ -1,11 +1,12 @@
-"""How many of the lab pair's target tokens others guess, on a held-out drive with one question.
+"""How many tokens of the lab pair's target are accepted from different drafts.
 
-    python benchmarks/lab_acceptance.py
+    python -m benchmarks.lab_acceptance
 
-300 clips in order, greedy acceptance of what the drafter says, of the previous answer, of the best
-earlier one, and of a memory of recent suffixes; and a blind 5-gram that has read 4,000 answers of
-training drives. Beside the same for the truth's own words, and for a real 7B pair on DSEC. A table,
-then one line of JSON, which is also kept in benchmarks/results.
+One question about 300 consecutive clips of a held-out drive. Drafts are the drafter's answer, the
+previous answer, the best earlier answer, and a memory of recent suffixes; a 5-gram trained on 4,000
+answers of training drives guesses without a clip. The same figures for the reference answers, and
+for a real 7B pair on DSEC, are shown beside them. Prints a table, then one line of JSON, which is
+also kept in benchmarks/results.
 """
 
 import argparse
@@ -19,21 +20,20 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
-from rich.console import Console
-from rich.table import Table
-from transformers import AutoTokenizer
-
-from headstart.lab.answering import Asked, OpenEngine, answer_all, held_out_drive, open_engine
-from headstart.lab.difficulty import (
+from benchmarks.difficulty import (
     MAX_TOKENS,
     difficulty_of,
     measure_difficulty,
     reference_answers,
 )
-from headstart.lab.language.questions import Question
-from headstart.lab.measurement import Measurement, StderrProgress
-from headstart.lab.pair import Pair, find_pair
-from headstart.lab.split import Split
+from benchmarks.measurement import Measurement, StderrProgress
+from headstart_lab.answering import Asked, OpenEngine, answer_all, held_out_drive, open_engine
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import Pair, find_pair
+from headstart_lab.split import Split
+from rich.console import Console
+from rich.table import Table
+from transformers import AutoTokenizer
 
 RESULTS = Path(__file__).parent / "results"
 QUESTION = Question.KEY_ELEMENTS
@@ -45,7 +45,9 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     parser.add_argument("--pair", type=Path, help="another pair than the installed one")
     parser.add_argument("--num", type=int, default=300, help="clips")
     parser.add_argument("--drive", type=int, default=0, help="which of the held-out drives")
-    parser.add_argument("--other-drives", type=int, default=100, help="what the blind one knows")
+    parser.add_argument(
+        "--other-drives", type=int, default=100, help="drives the 5-gram is trained on"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     pair = find_pair() if options.pair is None else Pair.at(options.pair)
@@ -58,7 +60,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     for name, model in (("target", pair.target), ("drafter", pair.drafter)):
         with start(model) as engine:
             answers = answer_all(engine, asked, max_tokens=MAX_TOKENS, report=progress)
-        # Its end is no word.
+        # Without the end of sequence.
         said[name] = [
             tuple(token for token in answer.token_ids if token != tokenizer.eos_token_id)
             for answer in answers
@@ -68,13 +70,13 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     (seed,) = Split.HELD_OUT.seeds(1, skip=options.drive)
     truth = measure_difficulty(tokenizer, [seed], options.num, options.other_drives, QUESTION)
 
-    table = Table(f"{options.num} clips, one question", "pair", "the truth's words", "real 7B pair")
+    table = Table(f"{options.num} clips, one question", "pair", "reference answers", "real 7B pair")
     for (name, pairs, real), (_, truths, _) in zip(measured.rows(), truth.rows(), strict=True):
         table.add_row(name, f"{pairs:.3f}", f"{truths:.3f}", real)
     Console().print(table)
     measurement = Measurement(
         "lab_acceptance",
-        sys.argv if arguments is None else ["lab_acceptance.py", *arguments],
+        ["python", "-m", "benchmarks.lab_acceptance", *(arguments or sys.argv[1:])],
         {
             "pair": "lab pair" if options.pair is None else options.pair.name,
             "question": QUESTION.usual,

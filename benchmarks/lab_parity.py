@@ -1,10 +1,11 @@
-"""Does the lab pair's target say on vLLM what it says in transformers, token for token?
+"""Does the lab pair's target give the same tokens on vLLM and in transformers?
 
-    python benchmarks/lab_parity.py
+    python -m benchmarks.lab_parity
 
 50 held-out clips with a question each, greedy, one at a time. In float32 every token should be the
-same. In bf16 the two round differently: how often an answer first differs, and how near the two
-tokens were there. A table, then one line of JSON, which is also kept in benchmarks/results.
+same. In bf16 the two round differently; the table shows how often an answer differs, and how close
+the two tokens were at its first difference. Prints a table, then one line of JSON, which is also
+kept in benchmarks/results.
 """
 
 import argparse
@@ -19,20 +20,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
+from benchmarks.lab_questions import QUESTIONS_A_CLIP, held_out_questions
+from benchmarks.measurement import Measurement, StderrProgress
+from benchmarks.parity import Parity, ReferenceTarget, compare
+from headstart_lab.answering import MAX_TOKENS, OpenEngine, answer_all, open_engine
+from headstart_lab.pair import Pair, find_pair
 from rich.console import Console
 from rich.table import Table
-
-from headstart.lab.answering import (
-    MAX_TOKENS,
-    QUESTIONS_A_CLIP,
-    OpenEngine,
-    answer_all,
-    held_out_questions,
-    open_engine,
-)
-from headstart.lab.measurement import Measurement, StderrProgress
-from headstart.lab.pair import Pair, find_pair
-from headstart.lab.parity import Parity, ReferenceTarget, compare
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -77,7 +71,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     Console().print(table)
     measurement = Measurement(
         "lab_parity",
-        sys.argv if arguments is None else ["lab_parity.py", *arguments],
+        ["python", "-m", "benchmarks.lab_parity", *(arguments or sys.argv[1:])],
         {
             "pair": "lab pair" if options.pair is None else options.pair.name,
             **{dtype: {**asdict(p), "rate": p.rate} for dtype, p in found.items()},
@@ -88,7 +82,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
 
 
 def margin_of(parity: Parity) -> str:
-    """The middle one of the margins at differences."""
+    """The median of the margins at the differences."""
     margins = [each.margin for each in parity.differences if each.margin is not None]
     return f"{median(margins):.3f}" if margins else "-"
 

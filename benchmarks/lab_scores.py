@@ -1,10 +1,10 @@
-"""How much of what the lab pair says is so, on drives it never saw, beside one who never looks.
+"""How many facts the lab pair states right on held-out drives, beside a baseline without a clip.
 
-    python benchmarks/lab_scores.py
+    python -m benchmarks.lab_scores
 
-500 questions, each model held to the facts of its own house. The blind baseline gives each
-question the answer that training drives have most often. Tables, then one line of JSON, which is
-also kept in benchmarks/results.
+500 questions; the facts are those of each model's own reference answers. The blind baseline answers
+each question with the answer that is most frequent on training drives. Prints tables, then one line
+of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -18,14 +18,14 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
+from benchmarks.lab_questions import held_out_questions, training_answers
+from benchmarks.measurement import Measurement, StderrProgress
+from headstart_lab.answering import OpenEngine, answer_all, open_engine
+from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart_lab.pair import Pair, find_pair
+from headstart_lab.scoring import Reference, Scores, judge, usual_answers
 from rich.console import Console
 from rich.table import Table
-
-from headstart.lab.answering import OpenEngine, answer_all, held_out_questions, open_engine
-from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
-from headstart.lab.measurement import Measurement, StderrProgress
-from headstart.lab.pair import Pair, find_pair
-from headstart.lab.scoring import Reference, Scores, judge, said_in_training, usual_answers
 
 RESULTS = Path(__file__).parent / "results"
 WANTED = {"target": 0.9, "drafter": 0.7}
@@ -36,7 +36,9 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pair", type=Path, help="another pair than the installed one")
     parser.add_argument("--num", type=int, default=500, help="questions")
-    parser.add_argument("--blind-drives", type=int, default=100, help="what the blind one knows")
+    parser.add_argument(
+        "--blind-drives", type=int, default=100, help="training drives of the baseline"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     pair = find_pair() if options.pair is None else Pair.at(options.pair)
@@ -44,19 +46,19 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
 
     asked = held_out_questions(options.num, report=progress)
     scores: dict[str, Scores] = {}
-    houses = (("target", pair.target, TARGET_STYLE), ("drafter", pair.drafter, DRAFTER_STYLE))
-    for name, model, style in houses:
+    models = (("target", pair.target, TARGET_STYLE), ("drafter", pair.drafter, DRAFTER_STYLE))
+    for name, model, style in models:
         references = [Reference(a.question, style.answer(a.clip.scene, a.question)) for a in asked]
         with start(model) as engine:
             answers = answer_all(engine, asked, report=progress)
         scores[name] = judge([answer.text for answer in answers], references)
-        usual = usual_answers(said_in_training(style, options.blind_drives))
+        usual = usual_answers(training_answers(style, options.blind_drives))
         scores[f"{name} blind"] = judge([usual[a.question] for a in asked], references)
 
     show(scores)
     measurement = Measurement(
         "lab_scores",
-        sys.argv if arguments is None else ["lab_scores.py", *arguments],
+        ["python", "-m", "benchmarks.lab_scores", *(arguments or sys.argv[1:])],
         {
             "pair": "lab pair" if options.pair is None else options.pair.name,
             "num_questions": len(asked),
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
 
 
 def show(scores: dict[str, Scores]) -> None:
-    """Two tables for a person."""
+    """Print two tables: by question, and by what the facts are about."""
     table = Table("facts right, by question", *scores)
     for question in sorted(scores["target"].of_question):
         shares = (f"{each.of_question[question]:.1%}" for each in scores.values())

@@ -1,9 +1,9 @@
-"""Prefill and decode step of the lab pair on vLLM, one core each, beside what the lab wants.
+"""How long a prefill and a decode step of the lab pair take on vLLM, with one core each.
 
-    python benchmarks/lab_timings.py --core 1
+    python -m benchmarks.lab_timings --core 1
 
-Each model alone on its engine, one clip at a time, every clip a new one, nothing cached. A table,
-then one line of JSON, which is also kept in benchmarks/results.
+Each model runs alone on its engine, one clip at a time, without caches. Prints a table, which shows
+the wanted proportions too, then one line of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -17,14 +17,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
+from benchmarks.engine_times import EngineTimes
+from benchmarks.measurement import Measurement, StderrProgress
+from headstart_lab.answering import Asked, OpenEngine, answer_all, held_out_drive, open_engine
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import Pair, find_pair
 from rich.console import Console
 from rich.table import Table
-
-from headstart.lab.answering import Asked, OpenEngine, answer_all, held_out_drive, open_engine
-from headstart.lab.language.questions import Question
-from headstart.lab.measurement import Measurement, StderrProgress
-from headstart.lab.pair import Pair, find_pair
-from headstart.lab.timing import EngineTimes
 
 RESULTS = Path(__file__).parent / "results"
 QUESTION = Question.KEY_ELEMENTS
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pair", type=Path, help="another pair than the installed one")
-    parser.add_argument("--core", type=int, required=True, help="where the engine computes")
+    parser.add_argument("--core", type=int, required=True, help="the core on which the engine runs")
     parser.add_argument("--num", type=int, default=40, help="clips that are timed")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, start: OpenEngine = open_engine
     Console().print(table)
     measurement = Measurement(
         "lab_timings",
-        sys.argv if arguments is None else ["lab_timings.py", *arguments],
+        ["python", "-m", "benchmarks.lab_timings", *(arguments or sys.argv[1:])],
         {
             "pair": "lab pair" if options.pair is None else options.pair.name,
             "core": options.core,

@@ -1,6 +1,6 @@
 """Does drafting change a token? A grid of settings against bare vLLM, on held-out lab drives.
 
-    python benchmarks/lossless.py --questions 2000 [--dtype bfloat16]
+    python -m benchmarks.lossless --questions 2000 [--dtype bfloat16]
 
 Every answer with drafts is compared with the one bare vLLM gives to the same question. The grid:
 each source of drafts and all of them, verified whether they pay or not; 1, 4 and 16 streams at a
@@ -26,21 +26,22 @@ from typing import Any
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports vLLM
 
+from benchmarks.measurement import Measurement
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import Pair, find_pair
+from headstart_lab.split import Split
+from headstart_lab.world.drive import Drive
+
 from headstart import Answer, Clip, EventDrafter, Headstart, Sources
 from headstart.engine.model import Model
-from headstart.lab.language.questions import Question
-from headstart.lab.measurement import Measurement
-from headstart.lab.pair import Pair, find_pair
-from headstart.lab.split import Split
-from headstart.lab.world.drive import Drive
 
 RESULTS = Path(__file__).parent / "results"
 BATCHES = (1, 4, 16)
 CHUNKS = (256, 700, 8192)
 DRAFTERS = {
-    "memory": (Sources(ngram=False, abstain=False), False),
-    "ngram": (Sources(memory=False, abstain=False), False),
-    "eventgpt": (Sources(memory=False, ngram=False, abstain=False), True),
+    "memory": (Sources(("memory",), abstain=False), False),
+    "ngram": (Sources(("ngram",), abstain=False), False),
+    "eventgpt": (Sources((), abstain=False), True),
     "cascade": (Sources(abstain=False), True),
 }
 
@@ -97,7 +98,9 @@ def main() -> None:
         "num_differences": 0,
         "differences": [],
     }
-    measurement = Measurement(f"lossless_{options.dtype}", sys.argv, summary)
+    measurement = Measurement(
+        f"lossless_{options.dtype}", ["python", "-m", "benchmarks.lossless", *sys.argv[1:]], summary
+    )
     for setting, batches in grid.items():
         if options.dtype == "float32":
             at_a_time = itertools.chain(*batches.values())

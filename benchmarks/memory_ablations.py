@@ -1,6 +1,6 @@
 """What else a memory could do, one change at a time, under the rules of the replay.
 
-python benchmarks/memory_ablations.py answers.jsonl
+python -m benchmarks.memory_ablations answers.jsonl
 
 Prints tokens per pass of the whole log and of its halves, and the seconds a variant took in all;
 then what the log itself says about the bound. A line of JSON last.
@@ -17,10 +17,10 @@ from statistics import fmean
 
 from headstart.bench.log import LoggedAnswer, read_log
 from headstart.bench.replay import DraftLimits, replay
-from headstart.drafters import memory as memory_module
-from headstart.drafters.memory import Memory
-from headstart.drafters.port import Ask, Drafter, StreamKey
-from headstart.drafting.verdict import num_agreeing
+from headstart.speculation import memory as memory_module
+from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
+from headstart.speculation.memory import Memory
+from headstart.speculation.verdict import num_agreeing
 
 NUM_ANSWERS = 512  # as many as `Memory` remembers
 Place = tuple[int, int]
@@ -37,34 +37,31 @@ class PlacesMemory:
     max_pieces = memory_module.MAX_PIECES
 
     def __init__(self) -> None:
-        self._asks: dict[str, Ask] = {}
+        self._requests: dict[str, DraftRequest] = {}
         self._answers: list[tuple[int, ...]] = []
         self._places: dict[tuple[StreamKey, tuple[int, ...]], list[Place]] = defaultdict(list)
 
-    def begin(self, ask: Ask) -> None:
-        """See `Drafter`."""
-        self._asks[ask.request] = ask
+    def begin(self, request: DraftRequest) -> None:
+        self._requests[request.id] = request
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        ask = self._asks.pop(request)
-        said = (memory_module._mark(ask.question), *answer)
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        request = self._requests.pop(request_id)
+        said = (memory_module._mark(request.question), *answer)
         self._answers.append(said)
         for stop in range(1, len(said)):
             for length in memory_module.CONTEXT_LENGTHS:
                 if length <= stop:
-                    places = self._places[ask.stream, said[stop - length : stop]]
+                    places = self._places[request.stream, said[stop - length : stop]]
                     places.append((len(self._answers) - 1, stop))
                     del places[: -memory_module.MAX_PLACES]
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        ask = self._asks[request]
-        said = [memory_module._mark(ask.question), *confirmed]
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        request = self._requests[request_id]
+        said = [memory_module._mark(request.question), *confirmed]
         known = len(said)
         for _ in range(self.max_pieces):
             missing = max_tokens - (len(said) - known)
-            place = self._best_place(ask.stream, said) if missing > 0 else None
+            place = self._best_place(request.stream, said) if missing > 0 else None
             if place is None:
                 break
             said += self._answers[place[0]][place[1] : place[1] + missing]
@@ -117,19 +114,17 @@ class DraftNeighbour(Memory):
         self._words, self._look_back = words, look_back
         self._past: list[tuple[frozenset[int], Sequence[int]]] = []
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
         if confirmed or not self._past:
-            return super().propose(request, confirmed, max_tokens)
-        words = self._words[request]
+            return super().propose(request_id, confirmed, max_tokens)
+        words = self._words[request_id]
         alike = [len(words & past) / len(words | past) for past, _ in self._past]
         best = max(range(len(alike)), key=lambda place: (alike[place], place))
         return self._past[best][1][:max_tokens]
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        super().finish(request, answer)
-        self._past = [*self._past, (self._words[request], answer)][-self._look_back :]
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        super().finish(request_id, answer)
+        self._past = [*self._past, (self._words[request_id], answer)][-self._look_back :]
 
 
 class _Followers:
@@ -180,11 +175,10 @@ class LearnedMixture:
         self._last: list[int] = []
         self._now = 0
 
-    def begin(self, ask: Ask) -> None:
-        """See `Drafter`."""
+    def begin(self, request: DraftRequest) -> None:
+        pass
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
         if not confirmed:
             return self._last[:max_tokens]
         said = [-1, *confirmed]
@@ -195,8 +189,7 @@ class LearnedMixture:
             said.append(max(candidates, key=lambda t: self._score(depth, candidates[t])))
         return said[1 + len(confirmed) :]
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
         said = [-1, *answer]
         for stop in range(1, len(said)):
             self._step(said[:stop], said[stop])
@@ -299,7 +292,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     log = read_log(parser.parse_args().file)
-    words = {row.ask.request: frozenset(row.drafted) for row in log}
+    words = {row.request.id: frozenset(row.drafted) for row in log}
     variants: list[tuple[str, Callable[[], Drafter], DraftLimits]] = [
         ("memory", Memory, DraftLimits()),
         ("first draft of 32", Memory, DraftLimits(32, 32)),
@@ -321,7 +314,7 @@ def main() -> None:
             )
             for size in (4, 16, 400)
         ]
-    if len({row.ask.question for row in log}) == 1:
+    if len({row.request.question for row in log}) == 1:
         variants.append(("learned mixture", LearnedMixture, DraftLimits()))
     figures: dict[str, dict[str, float]] = {}
     for name, make, limits in variants:

@@ -27,6 +27,7 @@ from typing import Any
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
+from benchmarks.measurement import Measurement
 from benchmarks.promise_ranks import Ranks
 from rich.console import Console
 from rich.table import Table
@@ -34,8 +35,6 @@ from tests.engine.promise_cells import GREEDY, SETUPS, STRUCTURED, Setup
 from tests.engine.promise_engine import Engine
 from tests.engine.promise_grid import NUM_ANSWERS_A_PROMPT, Result, run_setup
 from tests.engine.promise_model import save_adapter, save_model
-
-from headstart.lab.measurement import Measurement
 
 RESULTS = Path(__file__).parent / "results"
 DATA_PARALLEL = Setup("data parallel 2", (GREEDY, STRUCTURED[0]), {"data_parallel_size": 2})

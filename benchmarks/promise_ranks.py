@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.engine.promise_engine import Ask, Said
 
-from headstart.drafters.port import StreamKey
 from headstart.engine.affinity import data_parallel_rank
+from headstart.speculation.drafter import StreamKey
 
 _STATISTICS_S = 0.5  # vLLM counts a step after it has handed out the step's words
 _ENDING_S = 5.0

@@ -1,6 +1,6 @@
-"""How many events a second one core paints. Prints a line of JSON last.
+"""How many events a second one core renders. Prints a line of JSON last.
 
-python benchmarks/rendering.py --num-events 20000000
+python -m benchmarks.rendering --num-events 20000000
 """
 
 import argparse

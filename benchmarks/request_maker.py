@@ -1,8 +1,8 @@
-"""Requests for a fuzz, made from schemas: ours of what is taken, vLLM's of what it would take.
+"""Makes requests for a fuzz from schemas: ours of what is accepted, and vLLM's own.
 
 maker = RequestMaker(seed=7, model="target", url=lambda kind: "data:video/mp4;base64,...")
 maker.ours("/v1/chat/completions")   # valid for our server
-maker.vllms("/v1/chat/completions")  # valid by vLLM's own schema; ours may refuse it, by name
+maker.vllms("/v1/chat/completions")  # valid by vLLM's own schema; ours may refuse a field
 """
 
 import json
@@ -13,12 +13,12 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from headstart.serve.bodies.routes import BODIES, DETOKENIZE, TOKENIZE, read_body
-from headstart.serve.guard import CHAT, COMPLETIONS
 from headstart.serve.refusal import RefusedError
+from headstart.serve.routes import CHAT, COMPLETIONS
 
-MOST_OPTIONAL = 8
-MOST_TOKENS = 8
-MOST_DEEP = 6
+MAX_OPTIONAL = 8
+MAX_TOKENS = 8
+MAX_DEPTH = 6
 _WORDS = (
     "a",
     "What is happening?",
@@ -91,7 +91,7 @@ class RequestMaker:
         self._vllms = _vllm_schemas()
 
     def ours(self, path: str) -> dict[str, Any]:
-        """A body that our own check takes: any of its fields, anywhere in its range."""
+        """A body that our own check accepts: any of its fields, anywhere in its range."""
         for _ in range(1000):
             body = self._agreeing(self._body(path, self._ours[path]))
             try:
@@ -102,9 +102,9 @@ class RequestMaker:
         raise RuntimeError(f"a thousand bodies for {path} and none is valid; see `_agreeing`")
 
     def vllms(self, path: str) -> dict[str, Any]:
-        """A body that vLLM's own schema takes, with any field it knows.
+        """A body that is valid by vLLM's own schema, with any of its fields.
 
-        vLLM's schema names few ranges; so most fields that we take are of our ranges here too.
+        vLLM's schema states few ranges, so most values of fields that we accept are within ours.
         """
         body = self._body(path, self._vllms[path])
         ours = self._ours[path]
@@ -121,15 +121,15 @@ class RequestMaker:
         return self._cheap(path, body)
 
     def _cheap(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Most answers are short: the engine's time is dear."""
+        """Shorten most answers, which take the engine's time."""
         if path in (CHAT, COMPLETIONS) and self._chance.random() < 0.9:
-            body["max_tokens"] = self._chance.randint(1, MOST_TOKENS)
+            body["max_tokens"] = self._chance.randint(1, MAX_TOKENS)
             body.pop("max_completion_tokens", None)
             body.pop("min_tokens", None)
         return body
 
     def _agreeing(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The same with a question, mended where vLLM refuses fields that are right one by one."""
+        """Add a question, and correct combinations of fields that vLLM refuses."""
         if "messages" in body and self._chance.random() < 0.7:
             body["messages"].append(self._question())
         if body.get("stream_options") is not None:
@@ -151,14 +151,14 @@ class RequestMaker:
         return body
 
     def _question(self) -> dict[str, Any]:
-        """Of a message that mostly shows something: made from the schema alone, few do."""
+        """A message that mostly has media; the schema alone rarely makes one."""
         kinds = ("video_url", "video_url", "image_url", "event_url")
         shown = self._chance.sample(kinds, self._chance.choice((0, 1, 1, 1, 2)))
         content = [{"type": kind, kind: {"url": self._url(kind)}} for kind in shown]
         return {"role": "user", "content": [*content, {"type": "text", "text": "What?"}]}
 
     def _value(self, schema: Schema, definitions: Schema, at: tuple[str, ...]) -> Any:
-        """A value of a schema. ``at`` names the fields that lead to it."""
+        """A value for a schema. ``at``: the path of fields to it."""
         name = at[-1] if at else ""
         if "$ref" in schema:
             return self._value(definitions[schema["$ref"].rpartition("/")[2]], definitions, at)
@@ -180,11 +180,11 @@ class RequestMaker:
         return self._plain(schema, definitions, at)
 
     def _one_of(self, choices: list[Schema], at: tuple[str, ...]) -> Schema:
-        # Null says nothing, and what is deep shall come to an end.
+        # Null tests little, and deep nesting must end.
         useful = [c for c in choices if c.get("type") != "null"]
         if not useful or self._chance.random() < 0.05:
             return self._chance.choice(choices)
-        if len(at) > MOST_DEEP:
+        if len(at) > MAX_DEPTH:
             useful = [c for c in useful if "type" in c and c["type"] not in ("object", "array")]
         return self._chance.choice(useful or choices)
 
@@ -218,7 +218,7 @@ class RequestMaker:
         fields: Schema = schema.get("properties", {})
         required = schema.get("required", [])
         optional = [name for name in fields if name not in required]
-        most = MOST_OPTIONAL if not at else 2
+        most = MAX_OPTIONAL if not at else 2
         chosen = self._chance.sample(optional, self._chance.randint(0, min(most, len(optional))))
         made = {
             name: self._value(fields[name], definitions, (*at, name))
@@ -258,7 +258,7 @@ def _range(schema: Schema, low: float, high: float) -> tuple[float, float]:
 
 
 def _fits(value: Any, schema: Schema) -> bool:
-    """Whether a sample is of the kind that a schema names, if it names any."""
+    """Whether a sample has the type that a schema states, if it states one."""
     kinds = {"object": dict, "string": str, "array": list}
     named = [schema.get("type"), *(c.get("type") for c in schema.get("anyOf", ()))]
     named = [kind for kind in named if kind in kinds]

@@ -1,11 +1,11 @@
 """Do drafts leave the law of sampled answers as it is? Counted on a vocabulary small enough to.
 
-    python benchmarks/sampling_law.py --samples 200000 [--mended | --unguarded]
+    python -m benchmarks.sampling_law --samples 200000 [--mended | --unguarded]
 
 A random Llama of eight tokens says three of them; the chance of each of the 512 outcomes is known
 from transformers. vLLM samples with drafts handed to every request, and the counts are held
 against the law by chi-square. vLLM 0.32 spreads temperatures wrongly on a CPU
-(`headstart.engine.verification`), so there headstart withholds drafts from sampled answers; with
+(`headstart.engine.sampling_check`), so there headstart withholds drafts from sampled answers; with
 --mended the kernel is put right, in this process, and drafts are verified; with --unguarded they
 are verified with the kernel as it is. Prints a JSON line last.
 """
@@ -45,9 +45,9 @@ def main() -> None:
     if options.mended:
         mend()
     if options.unguarded:
-        from headstart.engine import hooks
+        from headstart.engine import scheduler
 
-        hooks.verifies_sampled = lambda: True  # the very check that is to be shown needed
+        scheduler.verifies_sampled = lambda: True  # the very check that is to be shown needed
     with tempfile.TemporaryDirectory() as directory:
         law = save_model(Path(directory))
         counts, num_accepted = sampled(Path(directory), options)
@@ -101,7 +101,7 @@ def sampled(directory: Path, options: argparse.Namespace) -> tuple[Counter[tuple
 
     from headstart.engine.options import SchedulerOptions, Sources
     from headstart.engine.report import Report
-    from headstart.engine.target import drafting_arguments
+    from headstart.engine.startup import drafting_arguments
 
     llm = LLM(
         str(directory),

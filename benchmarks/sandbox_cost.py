@@ -1,9 +1,9 @@
-"""What decoding in a confined process costs beside decoding in the server's own.
+"""Compares the time of decoding in a confined process and in the server's own.
 
     python -m benchmarks.sandbox_cost --clips 60
 
-Clips of several sizes, the two ways in turn, each clip's bytes in memory before and its frames in
-memory after. Both decode with vLLM's own loader, eight frames a clip, and the frames are compared.
+Decodes clips of several sizes both ways in turn, from bytes in memory to frames in memory. Both
+ways use vLLM's own loader and take eight frames of a clip; the frames are compared.
 Prints a table, then one line of JSON, which is also kept in benchmarks/results.
 """
 
@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.measurement import Measurement
+from headstart_lab.street import street_video
 from rich.console import Console
 from rich.table import Table
 from vllm.multimodal.media import ImageMediaIO, VideoMediaIO
 
-from headstart.lab.measurement import Measurement
-from headstart.lab.street import street_video
-from headstart.sandbox.confinement import Allowance
-from headstart.sandbox.pool import Pool, Shares
-from headstart.sandbox.worker import Room
-from headstart.serve.decoders import environment
-from headstart.serve.decoding import Decoding, max_output_bytes
-from headstart.serve.fetching import Fetched
+from headstart.sandbox.confinement import ResourceLimits
+from headstart.sandbox.pool import Pool, PoolSize
+from headstart.sandbox.worker import BufferSizes
+from headstart.serve.media.decoder import MediaDecoder, max_output_bytes
+from headstart.serve.media.decoder_pool import environment
+from headstart.serve.media.fetcher import Fetched
 from headstart.serve.settings import Limits
 
 SIZES = ((224, 224), (336, 336), (640, 480), (1280, 720))
@@ -36,30 +36,33 @@ NUM_FRAMES = 8
 
 
 async def timed(work: Callable[[], Awaitable[Any]]) -> tuple[float, Any]:
-    """In milliseconds, and what came of it."""
+    """The time in milliseconds, and the result."""
     start_s = time.perf_counter()
     found = await work()
     return (time.perf_counter() - start_s) * 1e3, found
 
 
 async def measure(contents: dict[str, bytes], num_clips: int) -> dict[str, dict[str, float]]:
-    """Medians and spreads for each size."""
+    """Medians and quartiles for each size."""
     limits = Limits()
     pool = Pool(
         {"media_io_kwargs": {"video": {"num_frames": NUM_FRAMES}}, "vocabulary": None},
         environment(limits),
-        Shares(1, 1),
-        Room(limits.max_body_bytes, max_output_bytes(limits)),
-        Allowance(cpu_s=3600, memory_bytes=limits.decoder_bytes),
+        PoolSize(1, 1),
+        BufferSizes(limits.max_body_bytes, max_output_bytes(limits)),
+        ResourceLimits(cpu_s=3600, memory_bytes=limits.decoder_bytes),
     )
     pool.start()
-    decoding, loader = Decoding(pool, limits), VideoMediaIO(ImageMediaIO(), num_frames=NUM_FRAMES)
+    decoder, loader = (
+        MediaDecoder(pool, limits),
+        VideoMediaIO(ImageMediaIO(), num_frames=NUM_FRAMES),
+    )
     rows = {}
     try:
         for name, content in contents.items():
             apart, within = [], []
             for number in range(num_clips + 3):
-                one = await timed(lambda: decoding.video("bench", Fetched(content)))  # noqa: B023
+                one = await timed(lambda: decoder.video("bench", Fetched(content)))  # noqa: B023
                 other = await timed(
                     lambda: asyncio.to_thread(lambda: loader.load_bytes(content).media[0])  # noqa: B023
                 )

@@ -1,8 +1,8 @@
-"""What the processes that decode ask of the kernel, seen by strace.
+"""Traces the system calls of the sandbox's workers with strace.
 
-The nursery and every process it makes are traced. From the moment a process has closed itself in
-(its filter of system calls is set), each call that would reach a file, a socket or a program is
-counted: those the kernel refused apart from those that got through, of which there must be none.
+The fork server and every worker that it forks are traced. Once a worker has installed its seccomp
+filter, each call that would reach a file, a socket or a program is counted: those that the kernel
+refused, and those that got through, of which there must be none.
 """
 
 import contextlib
@@ -18,14 +18,15 @@ from typing import Any
 
 from tests.serve.servers import Server
 
+FORK_SERVER = "headstart.sandbox.fork_server"
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)")
-# Jobs come in and answers go out on a socket that the process was given.
+# Workers receive jobs and send results on a socket that they were given.
 _NEEDED = {"sendto", "sendmsg", "recvfrom", "prctl", "seccomp"}
 
 
 @dataclass
 class Traced:
-    """What was seen of all confined processes."""
+    """The calls of all confined processes."""
 
     processes: int = 0
     got_through: list[str] = field(default_factory=list)
@@ -42,14 +43,14 @@ class Traced:
 
 @contextlib.contextmanager
 def traced(server: Server, log: Path) -> Iterator[Traced]:
-    """Trace until the block is left; what is yielded is filled then."""
+    """Trace until the block is left; the yielded object is filled then."""
     found = Traced()
     program = shutil.which("strace")
-    nurseries = [child.pid for child in server.children() if _is_nursery(child.cmdline())]
-    if program is None or not nurseries:
+    fork_servers = [child.pid for child in server.children() if FORK_SERVER in child.cmdline()]
+    if program is None or not fork_servers:
         raise RuntimeError("needs strace and a server that decodes in a sandbox")
     command = [program, "-f", "-qq", "-e", "trace=%file,%network,%process,prctl,seccomp"]
-    command += ["-e", "signal=none", "-o", str(log), "-p", str(nurseries[0])]
+    command += ["-e", "signal=none", "-o", str(log), "-p", str(fork_servers[0])]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
         try:
             yield found
@@ -59,12 +60,8 @@ def traced(server: Server, log: Path) -> Iterator[Traced]:
     read(log.read_text(errors="replace").splitlines(), found)
 
 
-def _is_nursery(words: list[str]) -> bool:
-    return "headstart.sandbox.nursery" in words
-
-
 def read(lines: list[str], found: Traced) -> None:
-    """Sort strace's lines by process, and judge those after each process was confined."""
+    """Sort strace's lines by process and count the calls after each was confined."""
     confined: set[str] = set()
     for line in lines:
         call = _CALL.match(line)

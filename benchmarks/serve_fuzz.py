@@ -1,11 +1,11 @@
-"""Requests nobody should send: does one of them bring a 500, a path, a trace, or the server down?
+"""Hostile requests: does one of them cause a 500, a path or a trace in the answer, or a crash?
 
     python -m benchmarks.serve_fuzz --requests 10000
 
-Hand-made ones: right requests with parts replaced, cut, repeated and nested, rubbish as video and
-as events, odd headers and paths; and schemathesis against our own schema where it is installed.
-Prints what was found, then one line of JSON, which is also kept in
-benchmarks/results; exits with 1 if anything was.
+Made by hand: valid requests with parts replaced, cut, repeated and nested, rubbish as video and as
+events, odd headers and paths; and schemathesis against our own schema where it is installed. Prints
+the findings, then one line of JSON, which is also kept in benchmarks/results; exits with 1 if there
+are any.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from benchmarks.serving import Server, add_arguments, ground, keep, running
+from benchmarks.serving import Server, add_arguments, keep, running, workspace
 from rich.console import Console
 from tests.serve.servers import MODEL, asking, with_events
 
 AT_ONCE = 8
-TURN = 200  # requests made and held at a time
+BATCH = 200  # requests held in memory at a time
 NOT_SENT = 0
 SECRETS = ("Traceback", "site-packages", 'File "', "/tmp/", "/home/", "/root/", "key-fuzz")
 ODD: list[Any] = [
@@ -196,7 +196,7 @@ class Maker:
         return body
 
     def _replaced(self, body: Any) -> Any:
-        """One value, anywhere, by an odd one."""
+        """Replace one value, anywhere in the body, by an odd one."""
         places: list[tuple[Any, Any]] = []
         waiting = [body]
         while waiting:
@@ -252,7 +252,7 @@ class Maker:
 
 
 def judge(reply: httpx.Response, sent: dict[str, Any]) -> str | None:
-    """What is wrong with an answer, if anything is."""
+    """The fault of an answer, if it has one."""
     text = reply.text
     asked = str(sent.get("url", "")) + str(sent.get("content", b"")[:3000])
     if reply.status_code >= 500:
@@ -266,7 +266,7 @@ def judge(reply: httpx.Response, sent: dict[str, Any]) -> str | None:
 
 
 def fuzz(server: Server, num_requests: int, videos: list[Path], seed: int) -> dict[str, Any]:
-    """Send them; what was found."""
+    """Send the requests; returns statuses and findings."""
     maker, client = Maker(seed, videos), server.client("key-fuzz")
     statuses: Counter[int] = Counter()
     found: dict[str, str] = {}
@@ -275,7 +275,7 @@ def fuzz(server: Server, num_requests: int, videos: list[Path], seed: int) -> di
         try:
             reply = client.request(**sent)
         except (httpx.InvalidURL, UnicodeError, ValueError):
-            statuses[NOT_SENT] += 1  # our own client would not
+            statuses[NOT_SENT] += 1  # httpx refused to send it
             return
         except httpx.TransportError as error:
             found.setdefault(f"the connection: {error!r}"[:80], str(sent)[:2000])
@@ -285,8 +285,8 @@ def fuzz(server: Server, num_requests: int, videos: list[Path], seed: int) -> di
             found.setdefault(wrong[:80], f"{wrong}\n    {str(sent)[-1500:]}")
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        for done in range(0, num_requests, TURN):
-            made = [maker.make() for _ in range(min(TURN, num_requests - done))]
+        for done in range(0, num_requests, BATCH):
+            made = [maker.make() for _ in range(min(BATCH, num_requests - done))]
             list(threads.map(send, made))
             print(f"{done + len(made)} of {num_requests}", file=sys.stderr, flush=True)
             if server.process.poll() is not None:
@@ -295,14 +295,14 @@ def fuzz(server: Server, num_requests: int, videos: list[Path], seed: int) -> di
 
 
 def run_schemathesis(server: Server, num_requests: int) -> tuple[bool, str]:
-    """As its users run it: whether it found nothing, and what it said at last."""
+    """Run it as its users do; returns whether it found nothing, and its last lines."""
     program = shutil.which("schemathesis")
     if program is None:
         return True, "not installed"
     command = [program, "run", f"{server.url}/openapi.json", "--checks", "not_a_server_error"]
     command += ["--max-examples", str(max(1, num_requests // 100))]
     command += ["-H", "Authorization: Bearer key-fuzz", "--no-color"]
-    # It leaves files where it runs.
+    # It leaves files in its working directory.
     home = server.log.parent
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home)
     lines = [line.strip() for line in done.stdout.strip().splitlines()]
@@ -320,7 +320,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     console = Console()
-    with ground(arguments) as here:
+    with workspace(arguments) as here:
         videos = sorted(here.clips.glob("*.mp4"))
         with running(here.start_ours(tenants={"fuzz": ["key-fuzz"]})) as server:
             client = server.client("key-fuzz")

@@ -1,16 +1,16 @@
-"""Valid requests, and real files damaged inside, against a real server that is watched.
+"""Valid requests and damaged files, sent to a real server while its processes are watched.
 
     python -m benchmarks.serve_fuzz_valid --tiny --requests 20000 --files 100000
 
-An attacker with a key sends bodies that our own schema takes, bodies that vLLM's own schema takes,
-both with files of every format in them; and files of every container, whole at first, then damaged
+An attacker with a key sends bodies that are valid by our own schema and bodies that are valid by
+vLLM's, with files of every format in them; and files of every container, first whole, then damaged
 in their bytes, lengths, order and dimensions, as videos, pictures, events and uploads. Meanwhile
-another tenant asks an ordinary question all the time. Its times are compared with those beside the
-same load of whole files, by the same number of clients, right before.
+another tenant keeps asking an ordinary question. Its times are compared with those measured right
+before, beside the same number of clients that send whole files.
 
-Looked for: a 5xx, a path or a key in an answer, a lost connection, another process in the engine's
-place, a port, memory. Prints what was found, then one line of JSON, which is also kept in
-benchmarks/results, also of a run that was stopped; exits with 1 if anything was found.
+Findings are a 5xx, a path or a key in an answer, a lost connection, a restarted engine, a new port,
+a crash. Prints them, then one line of JSON, which is also kept in benchmarks/results, even if the
+run was interrupted; exits with 1 if there are any.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from benchmarks.attacker import Attacker, Shot
+from benchmarks.attacker import Attack, Attacker
 from benchmarks.sandbox_trace import Traced, traced
 from benchmarks.serve_fuzz import judge
-from benchmarks.serving import Ground, Server, add_arguments, ground, keep, running
+from benchmarks.serving import Server, Workspace, add_arguments, keep, running, workspace
 from benchmarks.watchers import Waits, Watcher, neighbour
 from tests.serve.servers import CHAT, UPLOADS, asking
 
@@ -44,7 +44,7 @@ PATIENCE_S = 120.0
 LOG_LINES = 200
 MOST_SLOW = 10
 KEYS = ("key-attacker", "key-neighbour", "key-operator")
-# So that nobody is sent away for asking too often: the load is what the clients can make of it.
+# Rate limits would bound the load; the clients shall.
 UNLIMITED = {
     "requests_per_minute": 10_000_000,
     "tenant_requests_per_minute": 10_000_000,
@@ -55,7 +55,7 @@ UNLIMITED = {
 
 @dataclass
 class Tally:
-    """What was sent, and what came back. Its methods may be called from any thread."""
+    """Counts of what was sent and answered. Its methods may be called from any thread."""
 
     requests: int = 0
     files: int = 0
@@ -67,38 +67,38 @@ class Tally:
     slowest: list[tuple[float, str]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def note(self, shot: Shot, reply: httpx.Response) -> None:
-        """An answer, how long it took, and what is wrong with it."""
+    def note(self, attack: Attack, reply: httpx.Response) -> None:
+        """Note an answer, the time it took, and its fault if it has one."""
         took_s = reply.elapsed.total_seconds()
-        sent = {"url": shot.path, "content": str(shot.body).encode()}
+        sent = {"url": attack.path, "content": str(attack.body).encode()}
         wrong = judge(reply, sent)
         for key in KEYS:
             if key in reply.text:
                 wrong = f"it says {key!r}: {reply.text[:300]}"
         with self._lock:
             self.statuses[reply.status_code] += 1
-            slow = (round(took_s, 1), f"{shot.told()[:200]}: {_reason(reply)}")
+            slow = (round(took_s, 1), f"{attack.told()[:200]}: {_reason(reply)}")
             self.slowest = sorted([*self.slowest, slow], reverse=True)[:MOST_SLOW]
             if reply.status_code >= 400:
                 self.refusals[_reason(reply)] += 1
             if wrong is not None:
-                self.found.setdefault(wrong[:80], f"{wrong}\n    {shot.told()}")
+                self.found.setdefault(wrong[:80], f"{wrong}\n    {attack.told()}")
 
-    def lost(self, shot: Shot, error: Exception) -> None:
-        """No answer."""
+    def lost(self, attack: Attack, error: Exception) -> None:
+        """Note a request without an answer."""
         with self._lock:
-            self.found.setdefault(f"{error!r}"[:80], f"{error!r}\n    {shot.told()}")
+            self.found.setdefault(f"{error!r}"[:80], f"{error!r}\n    {attack.told()}")
 
-    def count(self, shot: Shot, is_file: bool) -> None:
-        """One more was sent."""
+    def count(self, attack: Attack, is_file: bool) -> None:
+        """Count one more request or file."""
         with self._lock:
             if is_file:
-                self.files += len(shot.files)
-                self.formats.update(file.format for file in shot.files)
+                self.files += len(attack.files)
+                self.formats.update(file.format for file in attack.files)
             else:
-                # Whether files are looked at depends on the rest of the request.
+                # The server reads the files only if the rest of the request is valid.
                 self.requests += 1
-                self.files_in_requests += len(shot.files)
+                self.files_in_requests += len(attack.files)
 
     def told(self) -> dict[str, Any]:
         """For a result."""
@@ -116,7 +116,7 @@ class Tally:
 
 
 def _reason(reply: httpx.Response) -> str:
-    """What the answer says is wrong, without the numbers and names in it."""
+    """The beginning of an error's message, to count equal reasons."""
     try:
         message = str(reply.json()["error"]["message"])
     except (ValueError, LookupError, TypeError):
@@ -125,7 +125,7 @@ def _reason(reply: httpx.Response) -> str:
 
 
 class Load:
-    """Clients of the attacker's, each of which sends as soon as it was answered."""
+    """The attacker's clients, each of which sends the next request when it has an answer."""
 
     def __init__(self, server: Server, seed: int, samples: Path | None, damaged: bool) -> None:
         self.tally = Tally()
@@ -138,7 +138,7 @@ class Load:
         ]
 
     def run(self, num_requests: int, num_files: int, seconds: float) -> bool:
-        """Until so much was sent, or so long; whether all was."""
+        """Send so many requests and files, or until the time is over; whether all were sent."""
         self._most_requests, self._most_files = num_requests, num_files
         end_s = time.monotonic() + seconds
         for thread in self._threads:
@@ -176,30 +176,30 @@ class Load:
                 files_left = max(0, self._most_files - tally.files)
                 if not requests_left and not files_left:
                     return
-                # In the proportion of what is left of each.
+                # In proportion to what is left of each.
                 is_file = chance.random() * (requests_left + files_left) < files_left
-                shot = attacker.file() if is_file else attacker.request()
-                tally.count(shot, is_file)
-                self._send(client, shot)
+                attack = attacker.file() if is_file else attacker.request()
+                tally.count(attack, is_file)
+                self._send(client, attack)
 
-    def _send(self, client: httpx.Client, shot: Shot) -> None:
+    def _send(self, client: httpx.Client, attack: Attack) -> None:
         try:
-            if shot.path != UPLOADS:
-                self.tally.note(shot, client.post(shot.path, json=shot.body))
+            if attack.path != UPLOADS:
+                self.tally.note(attack, client.post(attack.path, json=attack.body))
                 return
-            kept = client.post(UPLOADS, content=shot.content, params=shot.query)
-            self.tally.note(shot, kept)
+            kept = client.post(UPLOADS, content=attack.content, params=attack.query)
+            self.tally.note(attack, kept)
             if kept.status_code == 201:
                 where = kept.headers["location"]
-                self.tally.note(shot, client.get(where))
+                self.tally.note(attack, client.get(where))
                 client.delete(where)
         except (httpx.HTTPError, ValueError) as error:
-            self.tally.lost(shot, error)
+            self.tally.lost(attack, error)
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """A signal ends the load, and what was found so far is kept."""
+    """A signal ends the load and keeps the findings so far."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -208,17 +208,17 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("stopped; what was found so far is kept", file=sys.stderr)
+        print("interrupted; the findings so far are kept", file=sys.stderr)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def fuzz(server: Server, here: Ground, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Alone, beside an ordinary load, beside the fuzz: what was seen."""
+def fuzz(server: Server, here: Workspace, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure the other tenant alone, beside an ordinary load, and beside the fuzz."""
     client = server.client(KEYS[1])
     question = asking(sorted(here.clips.glob("*.mp4"))[0], "What is happening?", max_tokens=8)
-    # Its engine opens ports of its own while it starts.
+    # The drafter's engine opens ports while it starts.
     server.wait_until(lambda: client.get("/ready").json()["drafter"] == "up", "the drafter", 300)
     before = client.post(CHAT, json=question).json()["choices"]
     waits = {name: Waits() for name in ("alone", "beside ordinary load", "beside the fuzz")}
@@ -288,7 +288,7 @@ def main() -> None:
     parser.add_argument("--strace", action="store_true", help="trace the sandbox for two minutes")
     arguments = parser.parse_args()
     attacker, other, operator = ([key] for key in KEYS)
-    with ground(arguments) as here:
+    with workspace(arguments) as here:
         tables: dict[str, dict[str, Any]] = {
             "tenants": {"attacker": attacker, "neighbour": other},
             "operators": {"operator": operator},

@@ -1,11 +1,11 @@
-"""Does a tenant learn, from its own answers' times, what another tenant has asked?
+"""Do the times of its answers tell a tenant what another tenant has asked?
 
     python -m benchmarks.serve_isolation --trials 40
 
-Each trial: tenant A asks about a fresh clip, then A again, then tenant B about the same clip, then
-B about a clip nobody has shown. B's two must take the same time, and B must be told of no cached
-token; A's second shows how large the difference would be. Prints a table, then one line of JSON,
-which is also kept in benchmarks/results.
+In each trial tenant A asks about a new clip, then A again, then tenant B about the same clip, then
+B about another new clip. B's two answers must take the same time, and B's usage must count no
+cached token; A's second answer shows how large the difference would be. Prints a table, then one
+line of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import httpx
-from benchmarks.serving import add_arguments, ground, keep, running, write_clip
+from benchmarks.serving import add_arguments, keep, running, workspace, write_clip
 from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking
@@ -24,7 +24,7 @@ RESAMPLES = 2000
 
 
 def ask(client: httpx.Client, clip: Path) -> tuple[float, int]:
-    """Seconds of one short answer, and the cached tokens it was told of."""
+    """The time of one short answer, and its cached tokens as its usage counts them."""
     body = asking(clip, "What is happening?", max_tokens=4, headstart={"stream": "camera"})
     began_s = time.monotonic()
     answer = client.post("/v1/chat/completions", json=body).raise_for_status().json()
@@ -33,7 +33,7 @@ def ask(client: httpx.Client, clip: Path) -> tuple[float, int]:
 
 
 def chance_of(first: list[float], second: list[float]) -> float:
-    """How often pairs with their order thrown anew differ as much in their median."""
+    """The p-value of a permutation test on the median of paired differences."""
     differences = [a - b for a, b in zip(first, second, strict=True)]
     found, chance, as_much = abs(statistics.median(differences)), random.Random(0), 0
     for _ in range(RESAMPLES):
@@ -48,7 +48,7 @@ def main() -> None:
     add_arguments(parser)
     parser.add_argument("--trials", type=int, default=40)
     arguments = parser.parse_args()
-    with ground(arguments) as here:
+    with workspace(arguments) as here:
         tenants = {"a": ["key-a"], "b": ["key-b"]}
         with running(here.start_ours(tenants=tenants)) as server:
             a, b = server.client("key-a"), server.client("key-b")
@@ -70,7 +70,7 @@ def main() -> None:
                     "b fresh": (b, clips[1]),
                 }
                 order = list(asked)
-                if trial % 2:  # neither of B's is always the later
+                if trial % 2:  # alternate the order of B's two
                     order[2:] = order[:1:-1]
                 for name in order:
                     took_s, num_cached = ask(*asked[name])

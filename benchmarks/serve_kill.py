@@ -1,12 +1,12 @@
-"""The target's engine killed under load: how soon does every request end, and how?
+"""Kills the target's engine under load: how soon does every request end, and how?
 
     python -m benchmarks.serve_kill --streams 16 --times 5
 
-Each time: a fresh server with as many answers under way as there are streams, half of them
-streamed; SIGKILL to the process that holds the target; when the last request has ended, when
-`/ready` is no longer 200, when the server has ended, and how long a new one takes until it is
-ready. Prints a table, then one line of JSON, which is also kept in benchmarks/results; exits with 1
-if a request ended without an error of its own.
+Each time it starts a server, sends one request per stream, half of them streamed, and sends SIGKILL
+to the process that holds the target. It measures when the last request has ended, when `/ready` is
+no longer 200, when the server has ended, and how long a new server takes until it is ready. Prints
+a table, then one line of JSON, which is also kept in benchmarks/results; exits with 1 if a request
+ended without an error of its own.
 """
 
 import argparse
@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from benchmarks.serving import QUESTIONS, Clip, Server, add_arguments, ground, keep, running
+from benchmarks.serving import QUESTIONS, Clip, Server, add_arguments, keep, running, workspace
 from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking
 
 CHAT = "/v1/chat/completions"
-UNDER_WAY_S = 3.0  # so that some are in their prefill, some in the middle of their words
+IN_FLIGHT_S = 3.0  # so that some requests are in prefill and some in decode
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class End:
 
 @dataclass(frozen=True)
 class Killed:
-    """What became of a server whose engine was killed."""
+    """The end of a server whose engine was killed."""
 
     start_s: float
     last_request_s: float
@@ -51,7 +51,7 @@ class Killed:
 
 
 def ask(server: Server, clip: Clip, number: int) -> End:
-    """Longer than the engine lives; how it ended."""
+    """Ask for an answer that outlasts the engine; returns how the request ended."""
     question = QUESTIONS[number % len(QUESTIONS)]
     streamed = number % 2 == 0
     body = asking(clip.video_url, question, max_tokens=1000, ignore_eos=True, stream=streamed)
@@ -61,13 +61,13 @@ def ask(server: Server, clip: Clip, number: int) -> End:
         return End(time.monotonic(), f"{type(error).__name__}", is_clean=False)
     said = '"error"' in reply.text
     how = f"{reply.status_code}, {'streamed' if streamed else 'whole'}"
-    # A stream that has begun has said 200 already, and ends in a chunk that says what happened.
+    # A stream that has begun has sent its 200 already; its last chunk holds the error.
     is_clean = said and (reply.status_code == 503 or (streamed and reply.status_code == 200))
     return End(time.monotonic(), how, is_clean)
 
 
 def kill(server: Server, clips: list[Clip], num_streams: int, start_s: float) -> Killed:
-    """Kill its engine while answers are under way."""
+    """Kill the engine while requests are in flight."""
     not_ready = threading.Event()
     not_ready_s: list[float] = []
 
@@ -87,7 +87,7 @@ def kill(server: Server, clips: list[Clip], num_streams: int, start_s: float) ->
             for number in range(num_streams)
         ]
         threads.submit(watch)
-        time.sleep(UNDER_WAY_S)
+        time.sleep(IN_FLIGHT_S)
         killed_s = time.monotonic()
         server.engine().kill()
         ends = [one.result() for one in asked]
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=5)
     arguments = parser.parse_args()
     found = []
-    with ground(arguments) as here:
+    with workspace(arguments) as here:
         for _ in range(arguments.times):
             began_s = time.monotonic()
             with running(here.start_ours()) as server:

@@ -1,14 +1,14 @@
-"""Many streams on one server for minutes, with faults: is anything lost, wrong or slower?
+"""Many streams on one server for minutes, with faults: is an answer lost, wrong or slower?
 
     python -m benchmarks.serve_load --streams 16 --minutes 10 --fault-every 20
 
-Each stream follows a drive from a second of its own, asks one of four questions about each second,
-half of them streamed, and compares every answer with what vLLM's plain server said before. It asks
-on as soon as it is answered, so that the server is never idle. First the same load without faults
-and without previews, on one server after the other, both cores to
-each: vLLM's, ours with memory alone, ours with the drafter. Then with faults, and previews of what
-is streamed. The log's disk is full from the first line on. Prints a table, then one line of JSON,
-which is also kept in benchmarks/results.
+Each stream follows a drive from its own starting second, asks one of four questions about each
+second, half of them streamed, and compares every answer with the one that vLLM's plain server gave
+before. It sends the next request as soon as it has an answer, so the server is never idle. First
+the load runs without faults and without previews on one server after the other, each with both
+cores: vLLM's, ours with memory alone, ours with the drafter. Then it runs with faults, and with
+previews in the streamed half. The access log's disk is full from the first line on. Prints a table,
+then one line of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -34,25 +34,27 @@ from benchmarks.serving import (
     Clip,
     Server,
     add_arguments,
-    ground,
     keep,
     running,
+    workspace,
 )
 from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking, chunks_of, content_of, with_events
 
-from headstart.engine import wire
-from headstart.engine.line import Line, receive, send
+from headstart.engine.drafter import messages
+from headstart.engine.drafter.channel import DraftChannel, receive, send
+from headstart.speculation.draft import Draft
 
 CHAT = "/v1/chat/completions"
 NUM_CLIPS = 160
+DRAFTER = "headstart.engine.drafter.process"
 LYING_S = 6.0  # less than the next drafter takes to start
 
 
 @dataclass(frozen=True)
 class Rss:
-    """What is resident at a moment; without the drafter, which starts anew under faults."""
+    """Resident memory at a moment; without the drafter, which faults restart."""
 
     at_s: float
     server_mib: float
@@ -60,20 +62,20 @@ class Rss:
 
     @classmethod
     def of(cls, server: Server, at_s: float) -> "Rss":
-        """Now."""
+        """Measure it now."""
         found = [0.0, 0.0]
         with contextlib.suppress(psutil.Error):
             found[0] = psutil.Process(server.process.pid).memory_info().rss / 2**20
             for child in server.children():
                 with contextlib.suppress(psutil.Error):
-                    if "drafter_process" not in " ".join(child.cmdline()):
+                    if DRAFTER not in child.cmdline():
                         found[1] += child.memory_info().rss / 2**20
         return cls(at_s, *found)
 
 
 @dataclass
 class Tally:
-    """What came of a run. Lists are appended to by many threads, which Python allows."""
+    """The results of a run. Many threads append to its lists, which Python allows."""
 
     seconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
@@ -109,7 +111,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Load:
-    """Streams that ask and compare."""
+    """Streams that send requests and compare the answers."""
 
     clips: list[Clip]
     expected: dict[tuple[str, str], str]
@@ -120,7 +122,7 @@ class Load:
     previews: bool = False
 
     def run(self, server: Server, fault: Callable[[int], str] | None, every_s: float) -> Tally:
-        """Until the time is over; every request that was begun is finished."""
+        """Send requests until the time is over, and wait for the last answers."""
         tally, began_s = Tally(), time.monotonic()
         stop_s = began_s + self.seconds
         threads = [
@@ -191,7 +193,7 @@ class Load:
 
 
 class Faults:
-    """One after the other, round and round."""
+    """Causes one fault after the other, in a cycle."""
 
     def __init__(self, server: Server, clip: Clip) -> None:
         self._server = server
@@ -208,7 +210,7 @@ class Faults:
         self.num_lies = 0
 
     def __call__(self, number: int) -> str:
-        """Commit the next one; its name."""
+        """Cause the next fault; returns its name."""
         kind = next(self._kinds)
         with contextlib.suppress(psutil.Error, OSError, httpx.HTTPError):
             kind()
@@ -217,54 +219,54 @@ class Faults:
     def _drafter(self) -> psutil.Process | None:
         for child in self._server.children():
             with contextlib.suppress(psutil.Error):
-                if "drafter_process" in " ".join(child.cmdline()):
+                if DRAFTER in child.cmdline():
                     return child
         return None
 
     def drafter_killed(self) -> None:
-        """It is started again."""
+        """Kill the drafter; the server starts it again."""
         if drafter := self._drafter():
             drafter.kill()
 
     def drafter_stopped(self) -> None:
-        """For three seconds."""
+        """Stop the drafter for three seconds."""
         if drafter := self._drafter():
             drafter.send_signal(signal.SIGSTOP)
             threading.Timer(3.0, drafter.send_signal, [signal.SIGCONT]).start()
 
     def drafter_lying(self) -> None:
-        """An impostor in its place, who answers what is asked with rubbish."""
+        """Replace the drafter by this process, which sends random drafts."""
         if (drafter := self._drafter()) is None:
             return
-        told = next(word for word in drafter.cmdline() if word.startswith("{"))
-        line = Line(json.loads(told)["line"])
+        spec = next(word for word in drafter.cmdline() if word.startswith("{"))
+        channel = DraftChannel(json.loads(spec)["channel"])
         drafter.kill()
         drafter.wait(10)
-        asks, drafts, previews = line.asks_in(), line.drafts_out(), line.previews_out()
+        asks, drafts, previews = channel.asks_in(), channel.drafts_out(), channel.previews_out()
         try:
             self._server.wait_until(lambda: self._drafter() is not None, "the next drafter", 30)
             if successor := self._drafter():
-                send(previews, wire.Ready(successor.pid))
+                send(previews, messages.Ready(successor.pid))
             until_s = time.monotonic() + LYING_S
             while time.monotonic() < until_s:
                 data = receive(asks, 0.1)
-                asked = wire.read_by_drafter(data) if data is not None else None
-                if isinstance(asked, wire.Ask):
-                    self._lie(asked.ask, drafts)
+                asked = messages.read_by_drafter(data) if data is not None else None
+                if isinstance(asked, messages.Ask):
+                    self._lie(asked.request, drafts)
         finally:
             for socket_of_ours in (asks, drafts, previews):
                 socket_of_ours.close()
 
-    def _lie(self, ask: str, drafts: "zmq.Socket[bytes]") -> None:
+    def _lie(self, request: str, drafts: "zmq.Socket[bytes]") -> None:
         for start in (0, 0, 7, 10**6):
             tokens = tuple(random.randrange(-9, 40_000) for _ in range(64))
-            drafted = wire.Drafted(ask, "eventgpt", start, tokens, time.monotonic())
-            self.num_lies += send(drafts, drafted)
+            draft = Draft(tokens, "eventgpt", time.monotonic(), start)
+            self.num_lies += send(drafts, messages.Drafted(request, draft))
         with contextlib.suppress(zmq.Again):
             drafts.send(random.randbytes(99), zmq.NOBLOCK)
 
     def clients_leaving(self) -> None:
-        """Eight clients that vanish in the middle of their streams."""
+        """Eight clients disconnect in the middle of their streams."""
         body = asking(self._clip.video_url, "Who left?", max_tokens=200, stream=True)
         for _ in range(8):
             with (
@@ -274,7 +276,7 @@ class Faults:
                 next(reply.iter_bytes(), b"")
 
     def half_open(self) -> None:
-        """A thousand connections that say nothing, for ten seconds."""
+        """Open a thousand connections that send nothing more, for ten seconds."""
         opened = []
         for _ in range(1000):
             opened.append(socket.create_connection(("127.0.0.1", self._server.port), 10))
@@ -285,7 +287,7 @@ class Faults:
 def expected_answers(
     server: Server, clips: list[Clip], most: int, num_at_once: int
 ) -> dict[tuple[str, str], str]:
-    """What vLLM alone says to everything that will be asked."""
+    """vLLM's own answers to every question about every clip."""
 
     def ask(asked: tuple[Clip, str]) -> str:
         body = asking(asked[0].video_url, asked[1], max_tokens=most)
@@ -307,7 +309,11 @@ def main() -> None:
     add_arguments(parser)
     parser.add_argument("--streams", type=int, default=16)
     parser.add_argument("--minutes", type=float, default=10.0, help="with faults")
-    parser.add_argument("--compare-minutes", type=float, help="without, each; a fifth if not said")
+    parser.add_argument(
+        "--compare-minutes",
+        type=float,
+        help="without faults, each server; a fifth of --minutes if left out",
+    )
     parser.add_argument("--fault-every", type=float, default=20.0, help="seconds")
     parser.add_argument("--tokens", type=int, default=48)
     arguments = parser.parse_args()
@@ -318,7 +324,7 @@ def main() -> None:
 
     compared_s = 60 * (arguments.compare_minutes or arguments.minutes / 5)
 
-    with ground(arguments, NUM_CLIPS) as here:
+    with workspace(arguments, NUM_CLIPS) as here:
         clips = here.listed()
         with running(here.start_plain(), "/health") as plain:
             say("vLLM's server answers everything once")
@@ -326,8 +332,8 @@ def main() -> None:
             shape = (clips, expected, arguments.tokens, arguments.streams)
             say("vLLM's server under load")
             bare = Load(*shape, compared_s, headstart=False).run(plain, None, 1.0)
-        crowd = {"max_requests": 256, "max_tenant_requests": 256}
-        settings = {"server": {"log": "/dev/full"}, "limits": crowd}
+        limits = {"max_requests": 256, "max_tenant_requests": 256}
+        settings = {"server": {"log": "/dev/full"}, "limits": limits}
         with running(replace(here, drafter=None).start_ours(**settings)) as ours:
             say("headstart serve, memory alone")
             remembering = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
@@ -360,8 +366,8 @@ def main() -> None:
     for tally in runs.values():
         for line in [*tally.lost[:5], *tally.wrong[:5]]:
             console.print(line, markup=False)
-    told = {"streams": arguments.streams, "ready": ready, "lies": faults.num_lies}
-    keep("serve_load", arguments, {**told, **figures})
+    run = {"streams": arguments.streams, "ready": ready, "lies": faults.num_lies}
+    keep("serve_load", arguments, {**run, **figures})
 
 
 if __name__ == "__main__":

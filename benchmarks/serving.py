@@ -1,4 +1,4 @@
-"""What the benchmarks of the server share: the servers they start and the clips they ask about."""
+"""The servers and clips that the benchmarks of the server share."""
 
 import argparse
 import contextlib
@@ -14,6 +14,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 import numpy as np
+from benchmarks.measurement import Measurement
+from headstart_lab.answering import held_out_drive
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import find_pair
+from headstart_lab.seconds import write_second
+from headstart_lab.street import street_video
+from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
 from tests.serve.servers import (
     MODEL,
     Server,
@@ -25,13 +32,6 @@ from tests.serve.servers import (
     toml,
 )
 
-from headstart.lab.answering import held_out_drive
-from headstart.lab.language.questions import Question
-from headstart.lab.measurement import Measurement
-from headstart.lab.pair import find_pair
-from headstart.lab.seconds import write_second
-from headstart.lab.street import street_video
-from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
 from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.video import Video
@@ -61,7 +61,7 @@ class Clip:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The models and the clips; without any, the lab pair and seconds of a held-out drive."""
+    """Add options for models and clips; by default the lab pair and seconds of a held-out drive."""
     parser.add_argument("--target", type=Path)
     parser.add_argument("--drafter", type=Path)
     parser.add_argument("--tiny", action="store_true", help="untrained models, and a drawn street")
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def keep(name: str, arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
-    """Leave the figures where results are, and print them as one line of JSON."""
+    """Write the figures to the results, and print them as one line of JSON."""
     pair = "untrained" if arguments.tiny else str(arguments.target or "lab pair")
     command = ["python", "-m", f"benchmarks.{name}", *sys.argv[1:]]
     measurement = Measurement(name, command, {"pair": pair, **figures})
@@ -80,8 +80,8 @@ def keep(name: str, arguments: argparse.Namespace, figures: dict[str, Any]) -> N
 
 
 @dataclass(frozen=True)
-class Ground:
-    """Everything a run stands on; gone when it ends."""
+class Workspace:
+    """The models and clips of a run, in a directory that is deleted afterwards."""
 
     home: Path
     target: Path
@@ -90,7 +90,7 @@ class Ground:
     dtype: str
 
     def listed(self) -> list[Clip]:
-        """The clips, as requests name them."""
+        """The clips, with their data URLs."""
         found = []
         for path in sorted(self.clips.glob("*.mp4")):
             events = path.with_suffix(".npz")
@@ -98,7 +98,7 @@ class Ground:
         return found
 
     def start_plain(self) -> Server:
-        """vLLM's own server in its own defaults, on the same target."""
+        """vLLM's own server with its defaults, on the same target."""
         port = free_port()
         arguments = {
             "model": str(self.target),
@@ -114,7 +114,7 @@ class Ground:
         return start([*program, *flags(arguments)], port, self.home / "plain.log")
 
     def start_ours(self, **tables: dict[str, Any]) -> Server:
-        """`headstart serve`, with these settings on top; open to everybody without tenants."""
+        """`headstart serve` with these further settings; open if they name no tenants."""
         port = free_port()
         is_open = "tenants" not in tables
         server: dict[str, Any] = {"target": self.target, "port": port, "open": is_open}
@@ -137,8 +137,8 @@ class Ground:
 
 
 @contextlib.contextmanager
-def ground(arguments: argparse.Namespace, num_clips: int = 8) -> Iterator[Ground]:
-    """Make what was not given."""
+def workspace(arguments: argparse.Namespace, num_clips: int = 8) -> Iterator[Workspace]:
+    """Make the models and clips that were not given."""
     with tempfile.TemporaryDirectory(prefix="headstart-bench-") as made:
         home = Path(made)
         target, drafter, clips = arguments.target, arguments.drafter, arguments.clips
@@ -159,11 +159,11 @@ def ground(arguments: argparse.Namespace, num_clips: int = 8) -> Iterator[Ground
                     write_clip(path, seed=number)
                 else:
                     write_second(path, drive[number])
-        yield Ground(home, target, drafter, clips, arguments.dtype)
+        yield Workspace(home, target, drafter, clips, arguments.dtype)
 
 
 def write_clip(path: Path, seed: int) -> None:
-    """A street of a colour of its own, with its events."""
+    """Write a street in the seed's colour, with its events."""
     street = street_video(num_frames=16, width=96, height=64)
     tint = np.random.default_rng(seed).integers(0, 90, 3, dtype=np.uint8)
     frames = np.maximum(street.frames, tint) - tint
@@ -175,10 +175,10 @@ def write_clip(path: Path, seed: int) -> None:
 __all__ = [
     "QUESTIONS",
     "Clip",
-    "Ground",
     "Server",
+    "Workspace",
     "add_arguments",
-    "ground",
     "keep",
     "running",
+    "workspace",
 ]

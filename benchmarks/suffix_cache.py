@@ -1,6 +1,6 @@
 """arctic-inference's suffix cache (vLLM's ``method: suffix``) under the rules of the replay.
 
-python benchmarks/suffix_cache.py answers.jsonl
+python -m benchmarks.suffix_cache answers.jsonl
 
 Needs arctic-inference in an environment of its own: it patches a vLLM that stands beside it.
 headstart itself need only be on PYTHONPATH. A line of JSON last.
@@ -17,8 +17,8 @@ from arctic_inference.suffix_decoding import SuffixDecodingCache
 
 from headstart.bench.log import read_log
 from headstart.bench.replay import DraftLimits, replay
-from headstart.drafters.memory import Memory
-from headstart.drafters.port import Ask, Drafter
+from headstart.speculation.drafter import Drafter, DraftRequest
+from headstart.speculation.memory import Memory
 
 MAX_DEPTH = 64
 NO_WORD = 31_999  # stands for a prompt
@@ -36,25 +36,23 @@ class SuffixCache:
         self._before: dict[str, list[int]] = {}
         self.seconds: list[float] = []
 
-    def begin(self, ask: Ask) -> None:
-        """See `Drafter`."""
+    def begin(self, request: DraftRequest) -> None:
         # The cache learns answers only. A stand-in for the question, said as the answer's first
         # word, lets it know how answers begin, which as vLLM runs it it cannot.
-        mark = 31_000 + hash(ask.question) % 900
-        self._before[ask.request] = [mark] if self._marked else []
-        self._cache.start_request(ask.request, np.array([NO_WORD], dtype=np.int32))
+        mark = 31_000 + hash(request.question) % 900
+        self._before[request.id] = [mark] if self._marked else []
+        self._cache.start_request(request.id, np.array([NO_WORD], dtype=np.int32))
         if self._marked:
-            self._cache.add_active_response(ask.request, np.array([mark], dtype=np.int32))
-        self._fed[ask.request] = 0
+            self._cache.add_active_response(request.id, np.array([mark], dtype=np.int32))
+        self._fed[request.id] = 0
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        self._feed(request, confirmed)
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        self._feed(request_id, confirmed)
         # It matches at most one token fewer than it is given: the prompt's last must be there.
-        context = [NO_WORD, *self._before[request], *confirmed][-MAX_DEPTH:]
+        context = [NO_WORD, *self._before[request_id], *confirmed][-MAX_DEPTH:]
         started = time.perf_counter()
         draft = self._cache.speculate(
-            request,
+            request_id,
             np.array(context, dtype=np.int32),
             max_spec_tokens=max_tokens,
             max_spec_factor=self._factor,
@@ -63,16 +61,15 @@ class SuffixCache:
         self.seconds.append(time.perf_counter() - started)
         return [int(token) for token in draft.token_ids]
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        self._feed(request, answer)
-        self._cache.stop_request(request)
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        self._feed(request_id, answer)
+        self._cache.stop_request(request_id)
 
-    def _feed(self, request: str, confirmed: Sequence[int]) -> None:
-        new = list(confirmed[self._fed[request] :])
+    def _feed(self, request_id: str, confirmed: Sequence[int]) -> None:
+        new = list(confirmed[self._fed[request_id] :])
         if new:
-            self._cache.add_active_response(request, np.array(new, dtype=np.int32))
-            self._fed[request] = len(confirmed)
+            self._cache.add_active_response(request_id, np.array(new, dtype=np.int32))
+            self._fed[request_id] = len(confirmed)
 
 
 def main() -> None:

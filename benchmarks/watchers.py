@@ -1,7 +1,7 @@
-"""What is seen of a server from outside while somebody does their worst to it.
+"""Watches a server from outside while it is attacked.
 
-Memory, files, ports, processes and threads of the whole process tree; whether the target's engine
-is still the same process; and how long another tenant waits for an ordinary answer meanwhile.
+Memory, files, ports, processes and threads of its process tree; whether the target's engine is
+still the same process; and how long another tenant waits for an ordinary answer meanwhile.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ SAMPLE_S = 0.25
 
 @dataclass(frozen=True)
 class Port:
-    """A socket that waits for somebody."""
+    """A port that a process listens on, or a UDP socket."""
 
     kind: str
     number: int
@@ -30,14 +30,14 @@ class Port:
 
 @dataclass
 class Seen:
-    """The most there was of each at any one time."""
+    """The maximum of each over time."""
 
     tree_bytes: int = 0
     processes: int = 0
     files: int = 0
     server_threads: int = 0
     ports: set[Port] = field(default_factory=set)
-    """Opened after the watcher began."""
+    """Opened after the watcher started."""
     engine_changed: bool = False
 
     def told(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class Seen:
 
 
 class Watcher:
-    """Looks at a server's process tree every quarter of a second, from a thread of its own."""
+    """Samples a server's process tree every quarter of a second, from a thread of its own."""
 
     def __init__(self, server: Server) -> None:
         self.seen = Seen()
@@ -77,7 +77,7 @@ class Watcher:
         tree_bytes = files = 0
         tree = self._tree()
         for process in tree:
-            # Decoders end while they are looked at.
+            # Workers may end during the sample.
             with contextlib.suppress(psutil.Error):
                 tree_bytes += process.memory_info().rss
                 files += process.num_fds()
@@ -104,7 +104,7 @@ class Watcher:
 
 
 def _ports(process: psutil.Process) -> set[Port]:
-    """What the process listens on, and every UDP socket that has a number."""
+    """Ports that a process listens on, and those of its UDP sockets."""
     found = set()
     with contextlib.suppress(psutil.Error):
         for connection in process.net_connections("inet"):
@@ -143,7 +143,7 @@ class Waits:
 
 @contextlib.contextmanager
 def neighbour(client: httpx.Client, body: dict[str, Any], pause_s: float = 0.2) -> Iterator[Waits]:
-    """Another tenant, who asks the same ordinary question all the time until the block is left."""
+    """Another tenant, which keeps asking the same ordinary question until the block is left."""
     waits, stop = Waits(), threading.Event()
 
     def ask() -> None:

@@ -1,9 +1,9 @@
-"""How long a 50 ms window takes out of a long recording, and in how much memory.
+"""How long reading a 50 ms window of a long recording takes, and how much memory.
 
-python benchmarks/window_read.py --num-events 200000000 --file long.h5
+python -m benchmarks.window_read --num-events 200000000 --file long.h5
 
-Makes the recording (DSEC's layout, Blosc) where it is absent. Prints a line of JSON last. Memory
-is the peak of this process and of the helper that calls libhdf5, from opening on.
+Makes the recording (DSEC's layout, Blosc) if the file does not exist. Prints a line of JSON last.
+Memory is the peak of this process and of the helper that calls libhdf5, since the file was opened.
 """
 
 import argparse
@@ -25,7 +25,7 @@ BLOCK = 1 << 20
 
 
 def made_up(num_events: int, duration_us: int) -> Iterator[Events]:
-    """A long recording, a block at a time: one block's places over and over at new times."""
+    """Yield a long recording in blocks, which repeat the same pixels at later times."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, SENSOR.width, BLOCK).astype(np.uint16)
     y = rng.integers(0, SENSOR.height, BLOCK).astype(np.uint16)
@@ -59,7 +59,7 @@ def main() -> None:
     started = time.perf_counter()
     with open_recording(options.file) as recording:
         open_s = time.perf_counter() - started
-        # The middle first, cold; then elsewhere, each window a new part of the file.
+        # The middle first, cold; then other windows, each in another part of the file.
         starts = [0.5, *np.linspace(0.02, 0.97, options.windows - 1).tolist()]
         seconds, counts = [], []
         for share in starts:

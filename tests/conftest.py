@@ -36,10 +36,11 @@ SHARED_ENGINES = (
     (
         "tests/serve/test_events.py",
         "tests/serve/test_metrics.py",
+        "tests/serve/test_openai_client.py",
         "tests/serve/test_page.py",
         "tests/serve/test_red_team.py",
         "tests/serve/test_refusals.py",
-        "tests/serve/test_second_chance.py",
+        "tests/serve/test_cache_miss_retry.py",
         "tests/serve/test_sessions.py",
         "tests/serve/test_tenants.py",
     ),
@@ -47,6 +48,7 @@ SHARED_ENGINES = (
     ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),
     (
         "tests/engine/test_headstart.py",
+        "tests/engine/test_front_end.py",
         "tests/engine/test_session.py",
         "tests/engine/test_schema.py",
         "tests/bench/test_workload_json.py",
@@ -103,7 +105,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="session")
 def tiny_target(tmp_path_factory) -> Path:
     """An untrained Video-LLaVA of 17 tokens a frame."""
-    from headstart.lab.tiny import TinyVideoLlava
+    from headstart_lab.tiny import TinyVideoLlava
 
     directory = tmp_path_factory.mktemp("tiny") / "target"
     TinyVideoLlava().save(directory)
@@ -113,7 +115,7 @@ def tiny_target(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def tiny_drafter(tmp_path_factory) -> Path:
     """An untrained EventGPT that spells as `tiny_target` does."""
-    from headstart.lab.tiny import TinyEventGpt
+    from headstart_lab.tiny import TinyEventGpt
 
     directory = tmp_path_factory.mktemp("tiny") / "drafter"
     TinyEventGpt().save(directory)
@@ -123,7 +125,7 @@ def tiny_drafter(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def real_geometry_target(tmp_path_factory) -> Path:
     """An untrained Video-LLaVA with the published frames: 257 tokens each, 8 of them."""
-    from headstart.lab.tiny import TinyVideoLlava
+    from headstart_lab.tiny import TinyVideoLlava
 
     directory = tmp_path_factory.mktemp("real") / "target"
     TinyVideoLlava.real_geometry().save(directory)
@@ -164,7 +166,7 @@ def eventgpt_engine(tiny_drafter) -> "Iterator[Headstart]":
 @pytest.fixture(scope="session")
 def trained_pair():
     """The lab's trained pair of this checkout: models that say something true."""
-    from headstart.lab.pair import Pair
+    from headstart_lab.pair import Pair
 
     directory = Path(__file__).parents[1] / "lab" / "headstart_lab" / "pair"
     if not (directory / "target").is_dir() or not (directory / "drafter").is_dir():

@@ -19,9 +19,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measurement import Measurement
+
 from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources
 from headstart.errors import DraftingError
-from headstart.lab.measurement import Measurement
 from tests.schedule_harness import (
     Asked,
     Counts,

@@ -35,10 +35,10 @@ from vllm.v1.sample.sampler import Sampler
 from vllm.v1.spec_decode.metadata import SpecDecodeMetadata
 from vllm.v1.structured_output import StructuredOutputManager
 
-from headstart.drafting.draft import Draft
-from headstart.engine.hooks import HeadstartScheduler
 from headstart.engine.options import SchedulerOptions, Sources
-from headstart.engine.target import drafting_arguments
+from headstart.engine.scheduler import HeadstartScheduler
+from headstart.engine.startup import drafting_arguments
+from headstart.speculation.draft import Draft
 from tests.schedule_target import END, VOCABULARY, Mind
 
 BLOCK_SIZE = 16
@@ -208,7 +208,7 @@ class Player:
 
     def post(self, name: str, draft: tuple[int, ...]) -> None:
         if self._speculative:
-            self.scheduler._drafters.post(name, Draft(draft, "late", 1.0))
+            self.scheduler._cascade.post(name, Draft(draft, "late", 1.0))
 
     def step(self) -> SchedulerOutput:
         """One step: laid out, computed, and, unless more are in flight, taken in."""

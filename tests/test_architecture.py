@@ -10,11 +10,12 @@ PACKAGE = Path(__file__).parents[1] / "src" / "headstart"
 # Top to bottom. A module may import from lower lines and from its own folder only.
 LAYERS = [
     {"cli"},
-    {"serve", "bench", "lab"},
+    {"serve", "bench"},
     {"engine"},
-    {"drafters", "training"},
-    {"models", "bridges", "planner"},
-    {"drafting", "sandbox"},
+    {"answers"},
+    {"speculation"},
+    {"models", "planner"},
+    {"sandbox"},
     {"media"},
     {"errors"},
 ]

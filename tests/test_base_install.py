@@ -1,4 +1,4 @@
-"""Without an engine: everything that needs none works, and the rest says what to install."""
+"""Without an engine: what needs none works, and the rest says what to install."""
 
 import importlib.metadata
 import re
@@ -27,10 +27,8 @@ def requirements(distribution: str, found: set[str]) -> set[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def base_install(tmp_path_factory):
-    """A directory that holds headstart's own requirements and nothing more."""
-    site = tmp_path_factory.mktemp("site")
+def requirements_directory(site: Path) -> Path:
+    """Fill a directory with headstart's own requirements and nothing more."""
     for name in requirements("headstart", set()):
         for file in importlib.metadata.files(name) or ():
             top = file.parts[0]
@@ -38,6 +36,11 @@ def base_install(tmp_path_factory):
             if top not in ("..", "__pycache__") and not link.exists():
                 link.symlink_to(Path(file.locate()).parents[len(file.parts) - 1] / top)
     return site
+
+
+@pytest.fixture(scope="module")
+def base_install(tmp_path_factory):
+    return requirements_directory(tmp_path_factory.mktemp("site"))
 
 
 def run(base_install, code, *arguments):
@@ -56,15 +59,36 @@ def test_no_engine_is_there(base_install):
         assert "No module" in run(base_install, f"import {name}").stderr
 
 
-def test_media_works(base_install, tmp_path):
-    code = f"""
+WRITE_VIDEO = """
+import numpy as np
 from headstart import Video
-from headstart.lab.street import street_video
-street_video(num_frames=10).write({str(tmp_path / "street.mp4")!r})
-print(len(Video.read({str(tmp_path / "street.mp4")!r}, num_frames=8)))
+frames = np.zeros((30, 48, 64, 3), dtype=np.uint8)
+for number, frame in enumerate(frames):
+    frame[16:32, 2 * number : 2 * number + 8] = 255
+Video.from_frames(frames, fps=25.0).write(sys.argv[1])
 """
-    done = run(base_install, code)
-    assert done.stdout == "8\n", done.stderr
+
+
+@pytest.fixture(scope="module")
+def video(base_install, tmp_path_factory):
+    """A white box that moves to the right, written without an engine."""
+    path = tmp_path_factory.mktemp("videos") / "box.mp4"
+    done = run(base_install, WRITE_VIDEO, str(path))
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_media_works(base_install, video):
+    code = """
+from headstart import Video
+frames = Video.read(sys.argv[1], num_frames=8).frames
+print([round(float((frame[24, :, 0] > 128).nonzero()[0].mean())) for frame in frames])
+"""
+    done = run(base_install, code, str(video))
+    columns = [int(column) for column in done.stdout.strip("[]\n").split(",")]
+    assert len(columns) == 8, done.stderr
+    assert columns == sorted(columns)
+    assert columns[-1] > columns[0] + 40
 
 
 def test_asking_says_what_to_install(base_install):
@@ -101,9 +125,9 @@ def test_planning_needs_no_engine(base_install):
     assert '"break_even"' in done.stdout
 
 
-def test_measuring_says_what_to_install(base_install, tmp_path):
+def test_measuring_says_what_to_install(base_install, video, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
-    options = ["--workload=short", "--method=none", "--answers=2", "--settle=1"]
+    options = [f"--folder={video.parent}", "--method=none", "--answers=2", "--warmup=0"]
     done = run(base_install, code, "bench", "--target=nowhere", f"--out={tmp_path}", *options)
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr

@@ -11,13 +11,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def last_line_of(script, *arguments):
+def last_line_of(name, *arguments):
     search = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     result = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / script), *map(str, arguments)],
+        [sys.executable, "-m", f"benchmarks.{name}", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=True,
+        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": search},
     )
     return json.loads(result.stdout.splitlines()[-1])
@@ -27,20 +28,18 @@ def test_a_window_out_of_a_long_recording_takes_little_memory(tmp_path):
     pytest.importorskip("hdf5plugin")
     if not Path("/proc/self/clear_refs").exists():
         pytest.skip("peak memory is read from Linux's /proc")
-    figures = last_line_of(
-        "window_read.py", "--file", tmp_path / "long.h5", "--num-events", 5_000_000
-    )
+    figures = last_line_of("window_read", "--file", tmp_path / "long.h5", "--num-events", 5_000_000)
     assert figures["num_events"] == 5_000_000
     assert figures["median_window_ms"] > 0
     assert figures["peak_mib"] + figures["peak_helper_mib"] < 300
 
 
 def test_rendering_prints_its_figures():
-    figures = last_line_of("rendering.py", "--num-events", 500_000, "--repeats", 1)
+    figures = last_line_of("rendering", "--num-events", 500_000, "--repeats", 1)
     assert figures["render_events_per_s"] > 0
 
 
 def test_every_part_of_a_proposal_is_timed():
-    figures = last_line_of("drafting.py", "--num-answers", 1000, "--repeats", 300)
+    figures = last_line_of("drafting", "--num-answers", 1000, "--repeats", 300)
     for part in ("board", "board_resync", "memory", "memory_worst", "cascade"):
         assert 0 < figures[f"{part}_us_p50"] <= figures[f"{part}_us_p99"]

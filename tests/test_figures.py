@@ -1,46 +1,131 @@
-"""What documents say was measured is what the results say."""
+"""The documents' tables and the picture are what benchmarks/results say."""
 
 import json
+import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
+from benchmarks import keep
+from benchmarks.figures import documents, picture
+from benchmarks.figures.results import RESULTS
 
-from tests.figures import RESULTS, Figure, figures_of
-
-ROOT = Path(__file__).parents[1]
-DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_every_figure_is_the_measured_one(document):
-    figures = figures_of(document.read_text())
-    if document.name == "README.md":
-        assert figures, "README has figures, and each must carry its mark"
-    for figure in figures:
-        assert figure.shown == figure.measured(), f"{document.name}: {figure}"
+TABLE = "<!-- table: letters -->\n| a |\n<!-- end -->\n"
 
 
-def test_a_figure_that_differs_or_leads_nowhere_is_found(tmp_path):
-    (tmp_path / "run.json").write_text(json.dumps({"summary": {"a b": [1.234]}}))
-    (figure,) = figures_of("<!--figure run.json summary/a b/0 .2f-->1.25<!--/figure-->")
-    assert figure.measured(tmp_path) == "1.23" != figure.shown
-    with pytest.raises(KeyError):
-        Figure("run.json", "summary/c", ".2f", "1").measured(tmp_path)
-    with pytest.raises(AssertionError, match=r"not in benchmarks/results"):
-        Figure("gone.json", "summary", ".2f", "1").measured(tmp_path)
-    for misspelt in (
-        "<!--figure run.json-->1<!--/figure-->",
-        "<!-- figure a b c-->1<!--/figure-->",
-    ):
-        with pytest.raises(AssertionError, match="misspelt"):
-            figures_of(misspelt)
+def test_no_document_is_out_of_date():
+    out_of_date = [str(path.relative_to(documents.ROOT)) for path in documents.stale()]
+    assert not out_of_date, f"{out_of_date} do not show the committed results: run `make figures`"
 
 
-def test_every_result_says_where_and_when_it_was_measured():
+def test_a_changed_figure_is_noticed_and_written_anew(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "bench.md").write_text((documents.ROOT / "docs/bench.md").read_text())
+    (tmp_path / picture.PICTURE).parent.mkdir()
+    (tmp_path / picture.PICTURE).write_text("an old picture")
+    shown = re.sub(r"\d\.\d\d \(", "9.99 (", documents.TABLES["speed"](), count=1)
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n\n<!-- table: speed -->\n{shown}\n<!-- end -->\n\nafter\n")
+
+    stale = documents.stale(tmp_path)
+    assert set(stale) == {readme, tmp_path / picture.PICTURE}
+    assert stale[readme] == readme.read_text().replace(shown, documents.TABLES["speed"]())
+
+
+def test_every_table_is_in_a_document():
+    texts = [path.read_text() for path in documents.documents()]
+    for name in documents.TABLES:
+        assert any(f"<!-- table: {name} -->" in text for text in texts), f"{name} is not used"
+
+
+def test_what_stands_between_markers_is_replaced_whole():
+    tables = {"letters": lambda: "| b |"}
+    fresh = TABLE.replace("| a |", "| b |")
+    assert documents.filled(f"x\n{TABLE}y\n{TABLE}", tables) == f"x\n{fresh}y\n{fresh}"
+    assert documents.filled("<!-- table: letters -->\n<!-- end -->\n", tables) == fresh
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "words <!-- table: letters -->1<!-- end --> in a line",
+        "words <!--figure run.json key d-->1<!--/figure--> in a line",
+        "<!-- table: letters -->\n| a |\n",
+        "<!-- table: letters -->\n" + TABLE,
+        "<!-- table:letters -->\n| a |\n<!-- end -->\n",
+        TABLE + "<!-- end -->\n",
+    ],
+    ids=["inline", "old mark", "not ended", "nested", "misspelt", "ended twice"],
+)
+def test_a_marker_that_cannot_be_read_is_an_error(text):
+    with pytest.raises(documents.MarkerError, match="alone on its line"):
+        documents.filled(text, {"letters": lambda: "| b |"})
+
+
+def test_a_table_that_does_not_exist_is_an_error_that_names_those_that_do():
+    with pytest.raises(documents.MarkerError, match="letters"):
+        documents.filled(TABLE.replace("letters", "numbers"), {"letters": lambda: "| b |"})
+
+
+def test_every_result_says_where_when_and_how_it_was_measured():
     files = sorted(RESULTS.glob("*.json"))
     assert files
     for file in files:
-        result = json.loads(file.read_text())
-        about = {**result, **result.get("environment", {})}
+        measured = json.loads(file.read_text())
+        about = {**measured, **measured.get("environment", {})}
         assert about["machine"], file.name
         assert about["date"][:2] == "20", file.name
+        absolute = re.search(r"(?<![\w.])/(?:work|tmp|home|root)/", str(about.get("command", "")))
+        assert not absolute, f"{file.name} names a path of one machine"
+
+
+def test_what_a_command_prints_last_is_kept_with_its_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(keep, "RESULTS", tmp_path)
+    script = "print('a table'); print('{\"tokens\": 7}')"
+    monkeypatch.setattr(sys, "argv", ["keep", "counted", sys.executable, "-c", script])
+    keep.main()
+    (path,) = tmp_path.glob("counted_*.json")
+    kept = json.loads(path.read_text())
+    assert kept["tokens"] == 7
+    assert kept["environment"]["machine"]
+    assert script in shlex.split(kept["command"])
+
+
+def test_the_picture_shows_two_equal_answers_of_which_ours_takes_fewer_passes():
+    bare, ours = picture.typical_pair()
+    assert sum(bare.tokens) == sum(ours.tokens) == len(bare.tokens)
+    assert len(ours.tokens) < len(bare.tokens)
+    assert ours.end_s < bare.end_s
+    drawn = picture.head_start()
+    for run in (bare, ours):
+        assert f">{run.end_s * 1e3:.0f} ms<" in drawn
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_is_legible_in_both_themes(browser, theme):
+    path = Path(documents.ROOT / picture.PICTURE)
+    with browser.open(path.as_uri(), width=900) as page:
+        scheme = {"name": "prefers-color-scheme", "value": theme}
+        page.call("Emulation.setEmulatedMedia", features=[scheme])
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('text')].map(t => [t.textContent, t.getBBox()])"
+            ".map(([words, b]) => [words, b.x, b.y, b.x + b.width, b.y + b.height])"
+        )
+        colours = page.evaluate(
+            "['text', 'rect'].map(name => getComputedStyle(document.querySelector(name)).fill)"
+        )
+        assert page.complaints == []
+    assert len(boxes) > 10
+    for words, left, top, right, bottom in boxes:
+        assert left >= 0, words
+        assert top >= 0, words
+        assert right <= picture.WIDTH, words
+        assert bottom <= picture.HEIGHT, words
+    for number, (words, left, top, right, bottom) in enumerate(boxes):
+        for other, left_2, top_2, right_2, bottom_2 in boxes[:number]:
+            apart = right <= left_2 or right_2 <= left or bottom <= top_2 or bottom_2 <= top
+            assert apart, f"{words!r} covers {other!r}"
+    ink, paper = (sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 for colour in colours)
+    assert abs(ink - paper) > 100  # the faintest words
+    assert (paper > 128) == (theme == "light")

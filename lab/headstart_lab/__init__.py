@@ -1,1 +1,1 @@
-"""The lab's trained pair as data: `headstart.lab.pair.find_pair` finds it in here."""
+"""The lab: a drawn world, a language about it, and a pair of small models trained on both."""

@@ -7,26 +7,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headstart.drafting.preview import Confirmed, Preview, Retracted
-    from headstart.engine.answer import Answer
+    from headstart.answers.answer import Answer
+    from headstart.answers.preview import Confirmed, Preview, Retracted
     from headstart.engine.headstart import Headstart
     from headstart.engine.options import EventDrafter, Sources
+    from headstart.engine.session import Session
     from headstart.errors import HeadstartError
     from headstart.media.clip import Clip, ClipFiles
     from headstart.media.events import Events
     from headstart.media.video import Video
 
 _HOMES = {
-    "Answer": "headstart.engine.answer",
+    "Answer": "headstart.answers.answer",
     "Clip": "headstart.media.clip",
     "ClipFiles": "headstart.media.clip",
-    "Confirmed": "headstart.drafting.preview",
+    "Confirmed": "headstart.answers.preview",
     "EventDrafter": "headstart.engine.options",
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
-    "Preview": "headstart.drafting.preview",
-    "Retracted": "headstart.drafting.preview",
+    "Preview": "headstart.answers.preview",
+    "Retracted": "headstart.answers.preview",
+    "Session": "headstart.engine.session",
     "Sources": "headstart.engine.options",
     "Video": "headstart.media.video",
 }
@@ -42,6 +44,7 @@ __all__ = [
     "HeadstartError",
     "Preview",
     "Retracted",
+    "Session",
     "Sources",
     "Video",
 ]

@@ -13,16 +13,16 @@ class MediaError(HeadstartError):
     """A recording cannot be read, or does not hold what was asked of it."""
 
 
+class UnknownSensorError(MediaError):
+    """A recording does not say how large its sensor is, and neither does its caller."""
+
+
 class ModelConfigError(HeadstartError):
     """A model's config.json describes a model that cannot exist."""
 
 
 class CheckpointError(HeadstartError):
     """A checkpoint's weights are not those of its config."""
-
-
-class LabError(HeadstartError):
-    """Something of the lab is missing, or was made in another way than asked for."""
 
 
 class EngineMissingError(HeadstartError):

@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from headstart_lab.street import street_video
 
 from headstart.bench.result import BARE, BenchResult
 
 ROOT = Path(__file__).parents[2]
-WORKLOADS = ("fixed", "streams-2")
+WORKLOADS = {"fixed": 1, "json": 1, "streams-2": 2}
+"""Name and number of streams."""
 METHODS = ("ngram (vLLM)", "cascade")
-ANSWERS, SETTLE, TOKENS = 4, 2, 16
+ANSWERS, WARMUP, TOKENS = 4, 2, 16
 
 
 def headstart(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -33,7 +35,7 @@ def bench(tiny_target, tmp_path_factory):
     out = tmp_path_factory.mktemp("bench")
     options = [f"--workload={name}" for name in WORKLOADS]
     options += [f"--method={name}" for name in METHODS]
-    options += [f"--answers={ANSWERS}", f"--settle={SETTLE}", f"--max-tokens={TOKENS}"]
+    options += [f"--answers={ANSWERS}", f"--warmup={WARMUP}", f"--max-tokens={TOKENS}"]
     options += ["--rounds=1", "--vllm=enforce_eager=true", "--vllm=dtype=float32"]
     options += [f"--vllm=kv_cache_memory_bytes={2**28}"]
     done = headstart("bench", f"--target={tiny_target}", f"--out={out}", *options)
@@ -61,11 +63,11 @@ def test_the_last_line_is_the_summary_and_the_table_stands_above_it(bench):
 @pytest.mark.engine
 def test_every_sample_is_kept_and_paired(bench):
     result = BenchResult.read(bench[1] / "bench.json")
-    for workload, num_streams in zip(WORKLOADS, (1, 2), strict=True):
+    for workload, num_streams in WORKLOADS.items():
         for method in METHODS:
-            assert len(result.pairs(workload, method)) == num_streams * (ANSWERS - SETTLE)
-    # Two methods, each with bare vLLM beside it, each with one and with two streams.
-    assert len(result.samples) == 2 * 2 * ANSWERS * (1 + 2)
+            assert len(result.pairs(workload, method)) == num_streams * (ANSWERS - WARMUP)
+    # Two methods, each with bare vLLM beside it.
+    assert len(result.samples) == 2 * 2 * ANSWERS * sum(WORKLOADS.values())
     for sample in result.samples:
         assert 0 < sample.first_token_s <= sample.end_to_end_s
         assert sum(sample.accepted) + sample.num_passes >= sample.num_tokens > 0
@@ -79,13 +81,30 @@ def test_every_sample_is_kept_and_paired(bench):
 @pytest.mark.engine
 def test_the_page_is_there_and_the_result_can_be_compared_and_planned_with(bench):
     out = bench[1]
-    assert (out / "bench.html").read_text().count("<figure>") == 2 * 7
+    assert (out / "bench.html").read_text().count("<figure>") == len(WORKLOADS) * 7
     same = headstart("bench", "compare", f"{out}/bench.json", f"{out}/bench.json")
     assert same.returncode == 0, same.stderr
-    assert json.loads(same.stdout.splitlines()[-1]) == {"regressions": [], "compared": 4}
+    assert json.loads(same.stdout.splitlines()[-1]) == {
+        "regressions": [],
+        "compared": 2 * len(WORKLOADS),
+    }
     planned = headstart("plan", "--from", f"{out}/bench.json")
     assert planned.returncode == 0, planned.stderr
-    assert len(json.loads(planned.stdout.splitlines()[-1])["forecast"]) == 2 * 3
+    assert len(json.loads(planned.stdout.splitlines()[-1])["forecast"]) == len(WORKLOADS) * 3
+
+
+def test_options_keep_their_earlier_names_and_help_shows_the_new_ones(tmp_path):
+    street_video(num_frames=80).write(tmp_path / "drive.mp4")  # 3.2 s
+    options = [f"--folder={tmp_path}", "--answers=3", f"--out={tmp_path / 'out'}"]
+    for warmup in ("--warmup=3", "--settle=3"):
+        done = headstart("bench", "--target=nowhere", *options, warmup, "--apart")
+        assert done.returncode == 1
+        assert "folder has 3 clips, and 3 only warm up: raise --answers" in done.stderr
+    text = headstart("bench", "--help").stdout
+    assert "--warmup" in text
+    assert "--one-engine" in text
+    assert "--settle" not in text
+    assert "--apart" not in text
 
 
 def test_what_does_not_exist_is_named(tmp_path):

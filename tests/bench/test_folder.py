@@ -1,12 +1,12 @@
-"""A person's folder: videos with events beside them, or DSEC's own layout."""
+"""A user's folder: videos with events beside them, or DSEC's own layout."""
 
 import numpy as np
 import pytest
+from headstart_lab.street import street_video
 from PIL import Image
 
 from headstart.bench.folder import clips_in
 from headstart.errors import BenchError
-from headstart.lab.street import street_video
 from headstart.media.events import Events, SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.writers.writing import write_recording

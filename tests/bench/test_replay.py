@@ -10,10 +10,10 @@ from headstart.bench.automaton import SubstringIndex
 from headstart.bench.baselines import PastOracle, RecentSuffix
 from headstart.bench.log import LoggedAnswer, model_tokens, read_log
 from headstart.bench.replay import DraftLimits, methods, replay
-from headstart.drafters.memory import Memory
-from headstart.drafters.port import Ask, StreamKey
-from headstart.drafters.scripted import Script, Scripted
 from headstart.errors import ReplayError
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.memory import Memory
+from tests.speculation.scripted import Script, Scripted
 
 LIMITS = DraftLimits()
 TRACES = Path(__file__).parents[3] / "shared" / "traces"
@@ -21,7 +21,9 @@ TRACES = Path(__file__).parents[3] / "shared" / "traces"
 
 def log_of(answers, question="q", drafted=()):
     return [
-        LoggedAnswer(Ask(str(i), StreamKey("", ""), question), tuple(answer), tuple(drafted))
+        LoggedAnswer(
+            DraftRequest(str(i), StreamKey("", ""), question), tuple(answer), tuple(drafted)
+        )
         for i, answer in enumerate(answers)
     ]
 
@@ -74,7 +76,7 @@ def test_scripted_acceptance_gives_the_tokens_per_pass_of_the_formula():
 def test_the_oracle_is_never_beaten_by_a_quotation():
     for seed in range(5):
         log = random_log(seed)
-        oracle = replay(log, PastOracle({row.ask.request: row.tokens for row in log}), LIMITS)
+        oracle = replay(log, PastOracle({row.request.id: row.tokens for row in log}), LIMITS)
         assert oracle.cheats
         assert oracle.tokens_per_pass >= replay(log, RecentSuffix(), LIMITS).tokens_per_pass
 
@@ -166,7 +168,7 @@ def test_memory_is_no_worse_than_the_plain_one_on_real_answers():
 
 def test_a_models_tokenizer_splits_text_into_its_own_tokens(tmp_path):
     pytest.importorskip("transformers")
-    from headstart.lab.tokenizer import train_tokenizer
+    from headstart_lab.tokenizer import train_tokenizer
 
     tokenizer = train_tokenizer(["the car and the road"] * 4, 400, added_tokens=[])
     tokenizer.save_pretrained(tmp_path)

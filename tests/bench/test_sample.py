@@ -2,10 +2,11 @@
 
 import json
 
+from headstart.answers.answer import Answer
+from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.bench.sample import Sample
-from headstart.drafting.fate import Fate
-from headstart.drafting.timeline import Span, Stage, Timeline
-from headstart.engine.answer import Answer
+from headstart.speculation.draft import Draft
+from headstart.speculation.verdict import Verdict
 
 PLACE = {
     "workload": "fixed",
@@ -33,7 +34,10 @@ def answered() -> Answer:
         num_cached_tokens=0,
         timeline=Timeline.of(50.0, 51.1, spans),
         accepted_histogram=(2, 0, 0),
-        fates=(Fate("memory", 0, (5, 6, 1, 2), 50.1, 2), Fate("eventgpt", 3, (9,), 50.6, 0)),
+        verdicts=(
+            Verdict(Draft((5, 6, 1, 2), "memory", 50.1), 2),
+            Verdict(Draft((9,), "eventgpt", 50.6, 3), 0),
+        ),
         drafter_timeline=Timeline.of(50.0, 50.4, [Span(Stage.DECODE, 50.2, 50.4)]),
     )
 

@@ -5,15 +5,15 @@ import json
 import re
 
 import pytest
+from headstart_lab.language.phrases import PLAIN
+from headstart_lab.workloads import REPORT
 
 from headstart import Clip, Headstart, Video
 from headstart.bench.methods import Method
 from headstart.bench.result import BARE, BenchResult
-from headstart.bench.run import Course, Run
+from headstart.bench.run import BenchPlan, Run
 from headstart.bench.sample import Sample
-from headstart.bench.workloads import Workload, rotating
-from headstart.cli.bench_workloads import REPORT, lab_workloads
-from headstart.lab.language.phrases import PLAIN
+from headstart.bench.workloads import Workload, lab_workloads, rotating
 from tests.bench.played import played_result
 from tests.models.oracle import random_asked
 
@@ -89,7 +89,7 @@ def test_every_engine_is_held_to_the_schema_of_the_workload(headstart, rng):
     items = rotating(clips, [QUESTION])
     work = Workload("json", "colours", lambda *_: items, MAX_TOKENS, schema=COLOUR)
     methods = [Method(BARE, "alone"), Method("memory", "with drafts")]
-    run = Run(lambda _: Borrowed(headstart), methods, [work], Course(rounds=1, settle=1))  # type: ignore[arg-type, return-value]
+    run = Run(lambda _: Borrowed(headstart), methods, [work], BenchPlan(rounds=1, warmup=1))  # type: ignore[arg-type, return-value]
     run.run()
     place = {name: getattr(run.samples[0], name) for name in Sample.__slots__[:7]}
     for index, clip in enumerate(clips):

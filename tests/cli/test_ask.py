@@ -4,12 +4,13 @@ import pytest
 import typer
 from rich.console import Console
 
+from headstart.answers.preview import Confirmed, Preview, Retracted
+from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.cli.ask import engine_arguments
 from headstart.cli.screen import AnswerScreen
-from headstart.cli.timeline import fate_table, stage_table
-from headstart.drafting.fate import Fate
-from headstart.drafting.preview import Confirmed, Preview, Retracted
-from headstart.drafting.timeline import Span, Stage, Timeline
+from headstart.cli.timeline import stage_table, verdict_table
+from headstart.speculation.draft import Draft
+from headstart.speculation.verdict import Verdict
 
 
 def test_engine_arguments_are_json_where_they_parse():
@@ -62,9 +63,12 @@ def test_two_engines_are_drawn_on_one_scale():
     assert bars[3].index("█") == bars[0].index("█") + 10
 
 
-def test_each_draft_is_drawn_with_its_fate():
-    fates = [Fate("memory", 0, (1, 2, 3, 4), 2.5, 3), Fate("eventgpt", 4, (5, 6), 2.75, 0)]
-    first, second = printed(fate_table(fates, start_s=2.0)).splitlines()[1:]
+def test_each_draft_is_drawn_with_its_verdict():
+    verdicts = [
+        Verdict(Draft((1, 2, 3, 4), "memory", 2.5), 3),
+        Verdict(Draft((5, 6), "eventgpt", 2.75, 4), 0),
+    ]
+    first, second = printed(verdict_table(verdicts, start_s=2.0)).splitlines()[1:]
     assert first.split()[:2] == ["memory", "500.0"]
     assert (first.count("█"), first.count("░")) == (3, 1)
     assert "3 of 4" in first
@@ -72,14 +76,14 @@ def test_each_draft_is_drawn_with_its_fate():
     assert "token 4" in second
 
 
-def test_elsewhere_than_on_a_terminal_only_certain_words_appear():
+def test_elsewhere_than_on_a_terminal_only_confirmed_text_is_printed():
     console = Console(width=100, force_terminal=False)
     with console.capture() as capture, AnswerScreen(console) as screen:
         for shown in (Preview("The car", "memory"), Confirmed("The "), Retracted("car")):
             screen.show(shown)
         screen.show(Confirmed("bus."))
     assert capture.get() == "The bus.\n"
-    assert (screen.certain, screen.changing) == ("The bus.", "")
+    assert (screen.confirmed, screen.preview) == ("The bus.", "")
 
 
 def test_on_a_terminal_drafted_words_are_dim():
@@ -87,5 +91,5 @@ def test_on_a_terminal_drafted_words_are_dim():
     with console.capture() as capture, AnswerScreen(console) as screen:
         screen.show(Preview("The car", "memory"))
         screen.show(Confirmed("The "))
-        assert (screen.certain, screen.changing) == ("The ", "car")
+        assert (screen.confirmed, screen.preview) == ("The ", "car")
     assert "The \x1b[2mcar" in capture.get()

@@ -37,18 +37,76 @@ def drive(tmp_path):
 
 def test_info_says_what_a_recording_holds(recording):
     text = run("info", recording)
+    assert "numpy .npz" in text
     assert "20,000" in text
     assert "640x480" in text
+    assert "x 0 to 639, y 0 to 479" in text
     assert "events/s" in text
     assert "brighter" in text
     assert "▇" in text
+
+
+def as_structured_array(path, events):
+    columns = [events.x, events.y, events.t, events.p]
+    np.save(path, np.rec.fromarrays(columns, names="x,y,t,p"))
+
+
+def as_csv(path, events):
+    write_recording(path, [events], SENSOR)
+    path.write_text(path.read_text().replace("x@640,y@480", "x,y"))
+
+
+def as_dat(path, events):
+    write_recording(path, [events], SENSOR)
+    path.write_bytes(path.read_bytes().replace(b"% Width 640\n% Height 480\n", b""))
+
+
+def as_dsec(path, events):
+    h5py = pytest.importorskip("h5py")
+    write_recording(path, [events], SENSOR)
+    with h5py.File(path, "a") as file:
+        del file.attrs["sensor_width"], file.attrs["sensor_height"]
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "format_name"),
+    [
+        ("events.npy", save_like_eventgpt, "a pickled dictionary"),
+        ("events.npy", as_structured_array, "a structured array"),
+        ("events.csv", as_csv, "CSV"),
+        ("events.dat", as_dat, "Prophesee DAT"),
+        ("events.h5", as_dsec, "DSEC"),
+    ],
+)
+def test_info_tells_what_it_can_of_a_file_that_does_not_state_its_sensor(
+    tmp_path, name, write, format_name
+):
+    path, events = tmp_path / name, random_events(20_000, start_us=70, duration_us=200_000)
+    events = events[(events.x >= 5) & (events.y < 400)]
+    write(path, events)
+    text = run("info", path)
+    assert format_name in text
+    assert f"{len(events):,}" in text
+    assert f"{events.t[0]} to {events.t[-1]} us" in text
+    assert f"{np.mean(events.p):.1%} brighter" in text
+    assert "x 5 to 639, y 0 to 399" in text
+    assert text.count("--sensor 640x480") == 1
+    named = run("info", path, "--sensor", "640x480")
+    assert "--sensor" not in named
+    # What needs the size is still refused, and says the same.
+    assert "--sensor 640x480" in run("render", path, tmp_path / "x.png", code=1)
+
+
+def test_info_refuses_coordinates_outside_the_sensor_it_is_given(tmp_path):
+    save_like_eventgpt(tmp_path / "events.npy", random_events(100))
+    assert "the sensor is 64x48" in run("info", tmp_path / "events.npy", "--sensor=64x48", code=1)
 
 
 def test_errors_are_one_line_and_exit_code_1(tmp_path):
     save_like_eventgpt(tmp_path / "events.npy", random_events(10))
     for arguments in (
         ("info", tmp_path / "absent.raw"),
-        ("info", tmp_path / "events.npy"),
+        ("convert", tmp_path / "events.npy", tmp_path / "x.npz"),
         ("info", tmp_path / "events.npy", "--sensor", "big"),
         ("render", tmp_path / "events.npy", tmp_path / "x.gif", "--sensor", "640x480"),
         ("convert", tmp_path / "events.npy", tmp_path / "x.xyz", "--sensor", "640x480"),

@@ -1,11 +1,11 @@
 """`headstart lab data`, `train` and `drive`, where no training is needed to see they are right."""
 
 import numpy as np
-import pytest
+from headstart_lab.cache import Cache, Recipe
+from headstart_lab.pair import find_pair
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from headstart.lab.pair import find_pair
 from headstart.media.clip import ClipFiles
 
 
@@ -14,8 +14,6 @@ def lab(*arguments):
 
 
 def test_data_renders_drives_of_both_splits_and_keeps_what_is_there(tmp_path):
-    from headstart.lab.cache import Cache, Recipe
-
     cache = Cache(tmp_path, Recipe(num_clips=1, width=28, height=28))
     done = lab("data", tmp_path, "--drives", 2, "--held-out", 1, "--clips", 1)
     assert done.exit_code == 0, done.output
@@ -23,8 +21,6 @@ def test_data_renders_drives_of_both_splits_and_keeps_what_is_there(tmp_path):
 
 
 def test_drives_of_another_length_are_refused(tmp_path):
-    from headstart.lab.cache import Cache, Recipe
-
     Cache(tmp_path, Recipe(num_clips=1, width=28, height=28))
     done = lab("data", tmp_path, "--drives", 1, "--held-out", 1, "--clips", 2)
     assert done.exit_code == 1
@@ -39,9 +35,6 @@ def test_training_without_drives_says_what_to_run(tmp_path):
 
 
 def test_a_drive_is_written_beside_the_pair(tmp_path):
-    pytest.importorskip(
-        "headstart_lab", reason="the lab's pair is not installed: pip install ./lab"
-    )
     for _ in range(2):  # again into the same directory
         done = lab("drive", tmp_path / "demo", "--seconds", 2)
         assert done.exit_code == 0, done.output
@@ -61,9 +54,6 @@ def test_a_drive_is_written_beside_the_pair(tmp_path):
 
 
 def test_a_drive_overwrites_nobodys_model(tmp_path):
-    pytest.importorskip(
-        "headstart_lab", reason="the lab's pair is not installed: pip install ./lab"
-    )
     (tmp_path / "target").mkdir()
     done = lab("drive", tmp_path, "--seconds", 1)
     assert done.exit_code == 1

@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from headstart_lab import pair as pairs
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from headstart.lab import pair as pairs
 
 
-def test_without_a_pair_it_says_what_to_run(monkeypatch):
-    monkeypatch.setattr(pairs, "PACKAGE", "headstart_lab_that_nobody_has")
+def test_without_a_pair_it_says_what_to_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(pairs, "INSTALLED", tmp_path / "pair")
     done = CliRunner().invoke(app, ["lab", "demo"])
     assert done.exit_code == 1
     assert "pip install ./lab" in done.output

@@ -1,15 +1,20 @@
 """Drafts that surely come in time: heard first, then the target is asked."""
 
+import contextlib
 import threading
 import time
+import uuid
 
-from headstart.engine.asking import AskDetails
+from headstart.engine import target as target_module
+from headstart.engine.question import Question
+from headstart.engine.request_record import RequestRecord
+from headstart.engine.request_tags import RequestTags
 
 PATIENCE_S = 120.0
 
 
 class Ear:
-    """Hears an ask's drafts, and can be waited for."""
+    """Hears a request's drafts, and can be waited for."""
 
     def __init__(self):
         self.newest = None
@@ -17,52 +22,52 @@ class Ear:
 
     def __call__(self, drafted):
         with self._changed:
-            self.newest = drafted
+            self.newest = drafted.draft
             self._changed.notify_all()
-
-    def hears(self, is_enough, patience_s):
-        """Whether a draft of which ``is_enough`` is true comes in time."""
-        with self._changed:
-            return self._changed.wait_for(
-                lambda: self.newest is not None and is_enough(self.newest), patience_s
-            )
 
     def wait_until(self, is_enough):
         """The first draft of which ``is_enough`` is true."""
-        assert self.hears(is_enough, PATIENCE_S), f"heard last: {self.newest}"
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: self.newest is not None and is_enough(self.newest), PATIENCE_S
+            ), f"heard last: {self.newest}"
         return self.newest
 
     def wait_for(self, num_tokens):
         """A draft that reaches so far into the answer."""
-        return self.wait_until(lambda draft: draft.start + len(draft.tokens) >= num_tokens)
+        return self.wait_until(lambda draft: draft.stop >= num_tokens)
 
 
-def wait_until_asks_arrive(headstart, clip):
-    """Return when the drafter hears what it is asked.
-
-    An ask finds nobody there until the front end has connected to a drafter that has just
-    started, up to a second later, and is then dropped.
-    """
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        ear = Ear()
-        with headstart._pair.sidecar.companion.drafting(clip, "Is anybody there?", 2, ear):
-            if ear.hears(lambda draft: True, 2.0):
-                return
-        assert time.monotonic() < deadline
+def drafter_of(headstart):
+    """The front end's end of the draft channel."""
+    return headstart._target.front_end.drafter
 
 
-def ask_target(headstart, clip, question, ask, max_tokens):
-    """The target's answer, with the drafts of the ask named ``ask``, whoever sends them."""
+@contextlib.contextmanager
+def drafting(headstart, clip, words, max_tokens):
+    """The drafter at work: the request's name, and an ear for its drafts."""
+    drafter, name, ear = drafter_of(headstart), uuid.uuid4().hex, Ear()
+    with drafter.hearing(name, ear), drafter.drafting(name, Question(words, clip, max_tokens)):
+        yield name, ear
+
+
+def hear_first_draft(headstart, clip):
+    """One request, to a drafter that has just started, is drafted and not lost."""
+    with drafting(headstart, clip, "Is anybody there?", 2) as (_, ear):
+        ear.wait_until(lambda draft: True)
+
+
+def ask_target(headstart, clip, words, name, max_tokens):
+    """The target's answer, with the drafts of the request called ``name``, whoever sends them."""
 
     async def answer():
-        pieces = headstart._pair.target.ask(
-            clip,
-            question,
-            max_tokens=max_tokens,
-            streaming=False,
-            details=AskDetails(ask=ask),
-        )
-        return [piece async for piece in pieces][-1]
+        target, now_s = headstart._target, time.monotonic()
+        record = RequestRecord(uuid.uuid4().hex, now_s, now_s)
+        with target.front_end.engine.recording(record):
+            question, tags = Question(words, clip, max_tokens), RequestTags(name=name)
+            outputs = target._generate(question, tags, record, streaming=False)
+            (output,) = [output async for output in outputs]
+        said = output.outputs[0]
+        return target_module._answer(said.text, said, record, None)
 
-    return headstart._submit(answer()).result(PATIENCE_S)
+    return headstart._loop.submit(answer()).result(PATIENCE_S)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from headstart.engine.options import SchedulerOptions, Sources
-from headstart.engine.target import drafting_arguments
+from headstart.engine.startup import drafting_arguments
 
 BLOCK_SIZE = 32
 MAX_DRAFT_TOKENS = 16
@@ -112,7 +112,7 @@ def engine_arguments(settings: Mapping[str, Any], *, drafting: bool) -> dict[str
     Drafts are verified whether they pay or not. They are the caller's or memory's: n-grams would
     hide that one of these is missing.
     """
-    options = SchedulerOptions(Sources(ngram=False, abstain=False))
+    options = SchedulerOptions(Sources(("memory",), abstain=False))
     flags = drafting_arguments(MAX_DRAFT_TOKENS, options) if drafting else {}
     return {
         "dtype": "float32",

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from headstart.lab.tokenizer import BYTE_TOKENS, SPECIAL_TOKENS, train_tokenizer
+from headstart_lab.tokenizer import BYTE_TOKENS, SPECIAL_TOKENS, train_tokenizer
 
 NUM_TEXT_IDS = 360  # ids below this are text, the marks of thinking come after
 _SENTENCES = (

@@ -5,15 +5,15 @@ import sys
 from collections import Counter
 from types import SimpleNamespace
 
-from headstart.drafters.port import StreamKey
 from headstart.engine.affinity import data_parallel_rank, rank_of
+from headstart.speculation.drafter import StreamKey
 
 KEYS = [StreamKey(tenant, f"camera-{n}") for tenant in ("", "north") for n in range(500)]
 
 
 def test_another_process_finds_the_same_rank():
     program = (
-        "from headstart.drafters.port import StreamKey\n"
+        "from headstart.speculation.drafter import StreamKey\n"
         "from headstart.engine.affinity import rank_of\n"
         "print([rank_of(StreamKey('north', f'camera-{n}'), 4) for n in range(20)])"
     )

@@ -5,7 +5,7 @@ import pytest
 from tests.models.eventgpt_reference import EventGptReference
 
 from headstart import ClipFiles, Events, Video
-from headstart.drafting.timeline import Stage
+from headstart.answers.timeline import Stage
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
 from headstart.media.slicing import latest

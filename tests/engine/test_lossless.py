@@ -1,9 +1,8 @@
 """A seeded slice of the grid that `benchmarks/lossless.py` runs whole."""
 
 import pytest
+from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
 from tests.test_benchmarks import last_line_of
-
-from headstart.lab.tiny import TinyEventGpt, TinyVideoLlava
 
 pytestmark = pytest.mark.engine
 
@@ -15,7 +14,7 @@ def test_no_setting_of_the_slice_changes_a_token(tmp_path):
     TinyVideoLlava().save(tmp_path / "target")
     TinyEventGpt().save(tmp_path / "drafter")
     figures = last_line_of(
-        "lossless.py",
+        "lossless",
         *("--pair", tmp_path, "--output", tmp_path),
         *("--questions", 42, "--max-tokens", 24, "--settings", 1, "--seed", SEED_OF_A_CASCADE),
     )

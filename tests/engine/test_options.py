@@ -4,14 +4,16 @@ import pytest
 
 from headstart.engine.options import EventDrafter, SchedulerOptions, Sources
 from headstart.errors import DraftingError
+from headstart.speculation.registry import MemoryLimits
 
 
 @pytest.mark.parametrize(
     "options",
     [
         SchedulerOptions(),
-        SchedulerOptions(Sources(memory=False, resync=False), "/tmp/line"),
-        SchedulerOptions(memory_bytes=1 << 20, memory_tenant_bytes=1 << 18),
+        SchedulerOptions(Sources(("ngram", "wrong"), resync=False), "/tmp/channel"),
+        SchedulerOptions(memory=MemoryLimits(1 << 20, 1 << 18)),
+        SchedulerOptions(Sources(("memory", "headstart.speculation.ngram:Ngram"))),
     ],
 )
 def test_they_arrive_as_they_were_sent(options):
@@ -25,16 +27,20 @@ def test_absent_means_all_as_usual(absent):
 
 def test_a_person_may_name_one_alone():
     options = SchedulerOptions.parse({"headstart": {"sources": {"ngram": False}}})
-    assert options == SchedulerOptions(Sources(ngram=False))
+    assert options == SchedulerOptions(Sources(("memory",)))
 
 
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"warp": 1}, "It knows: line, memory_bytes, memory_tenant_bytes, sources"),
+        ({"warp": 1}, "It knows: channel, memory_bytes, memory_tenant_bytes, sources"),
         ({"sources": {"memroy": True}}, "memory"),
         ({"sources": {"memory": "no"}}, "say true or false"),
-        ({"line": 7}, "path of a directory"),
+        ({"channel": 7}, "path of a directory"),
+        ({"line": "/run/headstart"}, "is now called channel"),
+        ({"sources": {"rehearsal": True}}, "is now called wrong"),
+        ({"sources": {"drafters": "memory"}}, "list of names"),
+        ({"sources": {"drafters": ["nowhere:Drafter"]}}, "package.module:Class"),
         ({"memory_bytes": 0}, "number of bytes"),
         ({"memory_tenant_bytes": True}, "number of bytes"),
         ({"memory_tenant_bytes": "1 GB"}, "number of bytes"),
@@ -53,10 +59,12 @@ def test_a_drafter_of_no_tokens_is_refused():
 
 def test_arguments_that_do_not_travel_are_refused_before_a_process_starts():
     pytest.importorskip("zmq")
-    from headstart.engine.drafter_spec import DrafterSpec
-    from headstart.engine.line import Line
+    from headstart.engine.drafter.channel import DraftChannel
+    from headstart.engine.drafter.spec import DrafterSpec
 
-    spec = DrafterSpec("model", {"dtype": "float32", "seed": 3}, 9, Line("/tmp/line"), (1, 2))
+    spec = DrafterSpec(
+        "model", {"dtype": "float32", "seed": 3}, 9, DraftChannel("/tmp/channel"), (1, 2)
+    )
     assert DrafterSpec.parse(spec.argument()) == spec
     with pytest.raises(DraftingError, match="command line"):
-        DrafterSpec("model", {"dtype": object()}, 9, Line("/tmp/line")).argument()
+        DrafterSpec("model", {"dtype": object()}, 9, DraftChannel("/tmp/channel")).argument()

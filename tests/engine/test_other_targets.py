@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from headstart_lab.tiny import PLACEHOLDERS
+from headstart_lab.tokenizer import train_tokenizer
 from tests.models.oracle import BLOCK_SIZE, random_clip
 
 from headstart.engine.options import SchedulerOptions, Sources
 from headstart.engine.report import Report
-from headstart.engine.target import drafting_arguments
-from headstart.lab.tiny import PLACEHOLDERS
-from headstart.lab.tokenizer import train_tokenizer
+from headstart.engine.startup import drafting_arguments
 
 pytestmark = pytest.mark.engine
 
@@ -144,7 +144,7 @@ def test_drafts_right_and_wrong_change_no_token(target, rng):
     ]
     said, reports = target.say(prompts, [{"draft": draft} for draft in drafts])
     assert said == alone
-    assert all(report.fates for report in reports)
+    assert all(report.verdicts for report in reports)
     said, reports = target.say(prompts, [{"draft": answer} for answer in alone])
     assert said == alone
     assert sum(sum(report.accepted) for report in reports) > 0
@@ -159,14 +159,14 @@ def test_what_was_said_on_a_stream_is_drafted_there(target, rng):
         first, _ = target.say([prompt], [ask])
         again, (report,) = target.say([prompt], [ask])
         assert again == first
-        assert report.fates[0].source == "memory"
+        assert report.verdicts[0].draft.source == "memory"
         assert report.accepted[0] > 0
 
 
 def test_a_sampled_answer_gets_no_draft_where_that_is_not_safe(target, rng):
     from vllm import SamplingParams
 
-    from headstart.engine.verification import verifies_sampled
+    from headstart.engine.sampling_check import verifies_sampled
 
     if verifies_sampled():
         pytest.skip("this vLLM verifies drafts of sampled answers rightly")
@@ -186,7 +186,7 @@ def test_a_sampled_answer_gets_no_draft_where_that_is_not_safe(target, rng):
     greedy, sampled = target.llm.generate(prompts, params, use_tqdm=False)
     assert list(greedy.outputs[0].token_ids) == alone[0]
     # The greedy one may have had its draft verified before the other came, and that is right.
-    assert not Report.parse(sampled.kv_transfer_params).fates
+    assert not Report.parse(sampled.kv_transfer_params).verdicts
     assert len(np.unique(sampled.outputs[0].token_ids)) > 1
 
 

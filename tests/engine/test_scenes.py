@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from headstart.drafters.port import StreamKey
 from headstart.engine.scenes import MAX_STREAMS, Scenes
 from headstart.media.events import Events, SensorSize
+from headstart.speculation.drafter import StreamKey
 
 SENSOR = SensorSize(80, 60)
 CAMERA, OTHER = StreamKey("", "camera"), StreamKey("", "other")

@@ -5,8 +5,8 @@ import pytest
 pytest.importorskip("vllm")
 from tests.schedule_fuzz import Plan, Result, compare, fuzz, plan_of
 
-from headstart.engine import hooks
-from headstart.engine.hooks import HeadstartScheduler
+from headstart.engine import scheduler
+from headstart.engine.scheduler import HeadstartScheduler
 
 pytestmark = pytest.mark.engine
 
@@ -36,12 +36,12 @@ def pads_cached_prompts(monkeypatch):
 
 def drafts_past_min_tokens(monkeypatch):
     monkeypatch.setattr(
-        hooks, "_num_wanted", lambda request: request.max_tokens - request.num_output_tokens - 1
+        scheduler, "_num_wanted", lambda request: request.max_tokens - request.num_output_tokens - 1
     )
 
 
 def refuses_nothing(monkeypatch):
-    monkeypatch.setattr(hooks, "check_drafting", lambda *_: None)
+    monkeypatch.setattr(scheduler, "check_drafting", lambda *_: None)
 
 
 def drafts_after_unknown_tokens(monkeypatch):

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from headstart_lab.street import street_video
 from rich.console import Console
 from tests.models.oracle import random_asked
 
@@ -12,7 +13,6 @@ from headstart import Answer, Confirmed, Video
 from headstart.cli.ask import _show, read_schema
 from headstart.engine.question import schema_text
 from headstart.errors import SchemaError
-from headstart.lab.street import street_video
 from headstart.media.clip import ClipFiles
 
 MAX_TOKENS = 96

@@ -45,7 +45,7 @@ def test_streams_and_tenants_remember_apart(headstart, rng):
     assert ask("camera", "a").num_accepted_tokens > 0
     for stream, tenant in (("camera", "b"), ("other camera", "a")):
         stranger = ask(stream, tenant)
-        assert all(fate.source != "memory" for fate in stranger.fates)
+        assert all(verdict.draft.source != "memory" for verdict in stranger.verdicts)
         assert stranger.token_ids == first.token_ids
 
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-
-from headstart.errors import LabError
-from headstart.lab import cache as caching
-from headstart.lab.cache import Cache, Recipe, event_pictures
-from headstart.lab.language.questions import Question
-from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
-from headstart.lab.split import Split
-from headstart.lab.world.drive import Drive
+from headstart_lab import cache as caching
+from headstart_lab.cache import Cache, Recipe, event_pictures
+from headstart_lab.errors import LabError
+from headstart_lab.language.questions import Question
+from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart_lab.split import Split
+from headstart_lab.world.drive import Drive
 
 RECIPE = Recipe(num_clips=3, width=56, height=56)
 
@@ -21,9 +20,13 @@ def cache(tmp_path_factory):
     return cache
 
 
+def clips_of(cache, seed):
+    return [cache.clip(seed, second) for second in cache.recipe.seconds]
+
+
 def test_a_clip_comes_back_as_it_was(cache):
     drive = Drive(4, RECIPE.size)
-    for second, cached in zip((0, 15, 30), cache.drive(4), strict=True):
+    for second, cached in zip((0, 15, 30), clips_of(cache, 4), strict=True):
         fresh = drive.clip(second)
         assert np.array_equal(cached.frames, fresh.clip.video.frames)
         assert np.array_equal(cached.slices, event_pictures(fresh.clip))
@@ -45,9 +48,9 @@ def test_filling_again_renders_only_what_is_missing(cache, monkeypatch):
 
 def test_a_second_rendering_is_the_same_bytes(cache):
     path = cache._path(4, "json")
-    before = path.read_bytes(), [clip.frames.tobytes() for clip in cache.drive(4)]
+    before = path.read_bytes(), [clip.frames.tobytes() for clip in clips_of(cache, 4)]
     caching.render_drive(cache.directory, 4, RECIPE)
-    assert (path.read_bytes(), [clip.frames.tobytes() for clip in cache.drive(4)]) == before
+    assert (path.read_bytes(), [clip.frames.tobytes() for clip in clips_of(cache, 4)]) == before
 
 
 def test_another_recipe_in_the_same_place_is_refused(cache):
@@ -58,7 +61,7 @@ def test_another_recipe_in_the_same_place_is_refused(cache):
 
 def test_what_is_not_there_says_what_to_do(cache, tmp_path):
     with pytest.raises(LabError, match="fill"):
-        list(cache.drive(77))
+        cache.clip(77, 0)
     with pytest.raises(LabError, match="fill"):
         Cache(tmp_path)
 
@@ -66,7 +69,7 @@ def test_what_is_not_there_says_what_to_do(cache, tmp_path):
 def test_workers_render_the_same(cache, tmp_path):
     other = Cache(tmp_path, RECIPE)
     other.fill([4], num_workers=2)
-    pairs = zip(cache.drive(4), other.drive(4), strict=True)
+    pairs = zip(clips_of(cache, 4), clips_of(other, 4), strict=True)
     assert all(np.array_equal(a.frames, b.frames) for a, b in pairs)
 
 

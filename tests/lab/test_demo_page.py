@@ -5,11 +5,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-
-from headstart.lab.demo.page import demo_page
-from headstart.lab.demo.showing import Shown, Side
-from headstart.lab.language.facts import Fact
-from headstart.lab.language.styles import Answer
+from headstart_lab.demo.page import demo_page
+from headstart_lab.demo.showing import Shown, Side
+from headstart_lab.language.facts import Fact
+from headstart_lab.language.styles import Answer
 
 PICTURES = np.random.default_rng(3).integers(0, 256, (8, 84, 84, 3), dtype=np.uint8)
 TRUTH = Answer(

@@ -4,12 +4,13 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from headstart.lab.difficulty import blind_top1, measure_difficulty, suffix_tokens_per_pass
-from headstart.lab.language.questions import Question
-from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
-from headstart.lab.split import Split
-from headstart.lab.vocabulary import LAB_PLACEHOLDERS, train_lab_tokenizer
-from headstart.lab.world.drive import SECOND_US, Drive
+from benchmarks.difficulty import blind_top1, measure_difficulty, suffix_tokens_per_pass
+from headstart_lab.language.questions import Question
+from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart_lab.split import Split
+from headstart_lab.vocabulary import LAB_PLACEHOLDERS, train_lab_tokenizer
+from headstart_lab.world.drive import SECOND_US, Drive
+
 from headstart.models.eventgpt.prompt import event_prompt
 
 

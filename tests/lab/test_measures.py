@@ -6,16 +6,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart.drafting.timeline import Span, Stage, Timeline
-from headstart.errors import LabError
-from headstart.lab.answering import held_out_questions
-from headstart.lab.language.facts import Fact
-from headstart.lab.language.questions import Question
-from headstart.lab.language.styles import TARGET_STYLE, Answer
-from headstart.lab.parity import FirstDifference, Spoken, compare
-from headstart.lab.scoring import Reference, Tally, about, judge, said_in_training, usual_answers
-from headstart.lab.split import Split
-from headstart.lab.timing import EngineTimes, Spread
+from benchmarks.engine_times import EngineTimes, Spread
+from benchmarks.lab_questions import held_out_questions, training_answers
+from benchmarks.parity import FirstDifference, Spoken, compare
+from headstart_lab.errors import LabError
+from headstart_lab.language.facts import Fact
+from headstart_lab.language.questions import Question
+from headstart_lab.language.styles import TARGET_STYLE, Answer
+from headstart_lab.scoring import Reference, Tally, about, judge, usual_answers
+from headstart_lab.split import Split
+
+from headstart.answers.timeline import Span, Stage, Timeline
 
 
 def test_facts_are_counted_by_question_and_by_what_they_are_about():
@@ -37,8 +38,8 @@ def test_facts_are_counted_by_question_and_by_what_they_are_about():
     assert about(Fact("road", "lanes", "2")) == "road, lanes"
 
 
-def test_the_usual_answer_is_one_that_the_house_gives():
-    usual = usual_answers(said_in_training(TARGET_STYLE, num_drives=2, num_clips=3))
+def test_the_usual_answer_is_a_reference_answer():
+    usual = usual_answers(training_answers(TARGET_STYLE, num_drives=2, num_clips=3))
     assert set(usual) == set(Question)
     assert all(text.endswith(".") for text in usual.values())
 

@@ -1,75 +1,25 @@
-"""The trained pair is found after a plain install, and its absence says what to run."""
+"""The trained pair is found, and an error says what to run where it is missing."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from headstart_lab import pair as pairs
+from headstart_lab.errors import LabError
+from headstart_lab.pair import Pair, find_pair
 
-from headstart.errors import LabError
-from headstart.lab import pair as pairs
-from headstart.lab.pair import Pair, find_pair
-
-ROOT = Path(__file__).parents[2]
-MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors", "tokenizer_config.json")
 MAX_BYTES = 80_000_000
 
 
 def write_pair(directory: Path) -> None:
     for which in ("target", "drafter"):
         (directory / which).mkdir(parents=True)
-        for name in MODEL_FILES:
+        for name in ("config.json", "tokenizer.json", "model.safetensors"):
             (directory / which / name).write_text("{}")
-        notes = directory / "training" / which
-        notes.mkdir(parents=True)
-        for name in ("results.json", "loss.png", "checkpoint.pt", "checkpoint.pt.partial"):
-            (notes / name).write_text("{}")
-
-
-def test_a_plain_install_carries_the_pair_and_no_state_of_its_training(tmp_path):
-    source, site = tmp_path / "lab", tmp_path / "site"
-    shutil.copytree(ROOT / "lab", source, ignore=shutil.ignore_patterns("pair", "*.egg-info"))
-    write_pair(source / "headstart_lab" / "pair")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-    pip += ["--no-build-isolation", "--target", str(site), str(source)]
-    subprocess.run(pip, check=True, capture_output=True)
-    search = os.pathsep.join([str(site), str(ROOT / "src")])
-    found = subprocess.run(
-        [sys.executable, "-c", "from headstart.lab.pair import find_pair as f; print(f().target)"],
-        env={**os.environ, "PYTHONPATH": search},
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    assert Path(found) == site / "headstart_lab" / "pair" / "target"
-    installed = {
-        str(path.relative_to(site / "headstart_lab" / "pair"))
-        for path in (site / "headstart_lab" / "pair").rglob("*")
-        if path.is_file()
-    }
-    models = {f"{which}/{name}" for which in ("target", "drafter") for name in MODEL_FILES}
-    notes = {
-        f"training/{which}/{name}"
-        for which in ("target", "drafter")
-        for name in ("results.json", "loss.png")
-    }
-    assert installed == models | notes
-
-
-def test_no_package_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(pairs, "PACKAGE", "headstart_lab_that_nobody_has")
-    with pytest.raises(LabError, match=r"not installed(.|\n)*pip install \./lab(.|\n)*lab train"):
-        find_pair()
 
 
 def test_a_package_without_weights_says_what_to_run(monkeypatch, tmp_path):
-    (tmp_path / "headstart_lab_bare").mkdir()
-    (tmp_path / "headstart_lab_bare" / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(pairs, "PACKAGE", "headstart_lab_bare")
-    with pytest.raises(LabError, match=r"without its weights(.|\n)*headstart lab train"):
+    monkeypatch.setattr(pairs, "INSTALLED", tmp_path / "pair")
+    with pytest.raises(LabError, match=r"without its weights(.|\n)*pip install(.|\n)*lab train"):
         find_pair()
 
 

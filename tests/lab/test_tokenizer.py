@@ -4,8 +4,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from headstart.lab.tiny import PLACEHOLDERS
-from headstart.lab.tokenizer import train_tokenizer
+from headstart_lab.tiny import PLACEHOLDERS
+from headstart_lab.tokenizer import train_tokenizer
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Where recordings made by others lie, for whoever has them; tests without them skip."""
+"""Finds recordings of real cameras; a test whose recording is missing is skipped."""
 
 import os
 from pathlib import Path

@@ -1,11 +1,8 @@
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from headstart.errors import MediaError
-from headstart.media.clip import Clip, ClipBuilder, ClipFiles
-from headstart.media.events import SensorSize
+from headstart.media.clip import Clip, ClipFiles
 from headstart.media.video import Video
 from headstart.media.writers.writing import write_recording
 from tests.media.synthetic import SENSOR, random_events
@@ -38,46 +35,11 @@ def test_events_of_another_clock_are_brought_onto_the_videos(files, tmp_path):
     assert moved.digest() == same.digest()
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_digest_is_the_same_however_the_clip_arrived(files, seed):
-    video, recording, _ = files
-    whole = ClipFiles(video, recording, start_us=300_000, stop_us=900_000).read()
-    rng = np.random.default_rng(seed)
-    cuts = np.sort(rng.integers(0, len(whole.events), 7))
-    # A cut between events of one time would leave the order of the two pieces open.
-    cuts = [c for c in cuts if c and whole.events.t[c] != whole.events.t[c - 1]]
-    bounds = [0, *cuts, len(whole.events)]
-    arrivals = [("events", whole.events[a:b]) for a, b in pairwise(bounds)]
-    arrivals += [("frame", index) for index in range(len(whole.video))]
-    builder = ClipBuilder(SENSOR)
-    for index in rng.permutation(len(arrivals)):
-        kind, piece = arrivals[index]
-        if kind == "events":
-            builder.add_events(piece)
-        else:
-            builder.add_frame(int(whole.video.times_us[piece]), whole.video.frames[piece])
-    assert builder.build().digest() == whole.digest()
-
-
 def test_the_digest_tells_clips_apart(files):
     video, recording, _ = files
     one = ClipFiles(video, recording, start_us=300_000, stop_us=900_000).read()
     assert Clip(one.video, one.events[:-1]).digest() != one.digest()
     assert Clip(one.video.sample(2), one.events).digest() != one.digest()
-
-
-def test_pieces_that_do_not_belong_are_refused():
-    builder = ClipBuilder(SENSOR)
-    with pytest.raises(MediaError, match="at least one"):
-        builder.build()
-    builder.add_frame(0, np.zeros((4, 4, 3), np.uint8))
-    with pytest.raises(MediaError, match="a time of its own"):
-        builder.add_frame(0, np.zeros((4, 4, 3), np.uint8))
-    with pytest.raises(MediaError, match="one size"):
-        builder.add_frame(1, np.zeros((5, 4, 3), np.uint8))
-    with pytest.raises(MediaError, match="in a clip of"):
-        builder.add_events(random_events(5, sensor=SensorSize(1280, 720)))
-    assert len(builder.build().events) == 0
 
 
 def test_a_clip_may_have_one_stream_and_not_none(files):

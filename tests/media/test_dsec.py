@@ -1,4 +1,4 @@
-"""DSEC's layout as others write it, and as nobody should."""
+"""DSEC's layout as others write it, and damaged."""
 
 import multiprocessing
 

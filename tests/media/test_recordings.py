@@ -8,16 +8,16 @@ import pytest
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.media.readers.opening import open_recording
+from headstart.media.readers.opening import SUFFIXES, open_recording, reader_of
 from headstart.media.writers.writing import WRITERS, write_recording
 from tests.media.samples import sample
 from tests.media.synthetic import SENSOR, random_events, save_like_eventgpt
 
-SUFFIXES = sorted(WRITERS)
+WRITABLE = sorted(WRITERS)
 ABSOLUTE_US = 51_836_949_776
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", WRITABLE)
 @pytest.mark.parametrize("num_events", [0, 1, 70_000])
 def test_a_round_trip_through_every_writable_format_is_identity(tmp_path, suffix, num_events):
     events = random_events(num_events, start_us=ABSOLUTE_US, duration_us=3_000_000)
@@ -31,7 +31,7 @@ def test_a_round_trip_through_every_writable_format_is_identity(tmp_path, suffix
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", WRITABLE)
 def test_long_pauses_survive_every_clock_that_wraps(tmp_path, suffix):
     # EVT3 counts 17 s, DAT 71 minutes; the second pause passes the first more than once.
     pauses = (8_500_000, 40_000_000, 20 * 60 * 1_000_000, 25 * 60 * 1_000_000, 16_777_216)
@@ -44,7 +44,7 @@ def test_long_pauses_survive_every_clock_that_wraps(tmp_path, suffix):
         assert recording.last_us == events.t[-1]
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", WRITABLE)
 def test_a_window_equals_the_same_window_of_the_whole(tmp_path, suffix):
     events = random_events(100_000, start_us=ABSOLUTE_US, duration_us=1_000_000)
     path = tmp_path / f"recording{suffix}"
@@ -56,7 +56,7 @@ def test_a_window_equals_the_same_window_of_the_whole(tmp_path, suffix):
             assert window.digest() == expected.digest()
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", WRITABLE)
 def test_a_limit_on_events_holds_for_every_format(tmp_path, suffix):
     events = random_events(5000)
     path = tmp_path / f"recording{suffix}"
@@ -66,7 +66,7 @@ def test_a_limit_on_events_holds_for_every_format(tmp_path, suffix):
     assert len(open_recording(path, max_events=5000).read_all()) == 5000
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("suffix", WRITABLE)
 def test_a_file_and_its_caller_must_agree_on_the_sensor(tmp_path, suffix):
     path = tmp_path / f"recording{suffix}"
     write_recording(path, [random_events(10)], SENSOR)
@@ -261,11 +261,17 @@ def test_the_aedat4_sample_equals_faerys_reading():
     assert open_recording(path).read_all().digest() == literal.digest()
 
 
+def test_every_suffix_that_is_written_is_one_that_is_read():
+    assert {f".{suffix.rpartition('.')[2]}" for suffix in WRITERS} | {".npy"} == set(SUFFIXES)
+    for suffix in SUFFIXES:
+        assert (reader_of(b"", suffix) is not None) == (suffix in (".raw", ".dat", ".csv"))
+
+
 def test_files_that_are_no_recording_say_so(tmp_path):
     with pytest.raises(MediaError, match="check the path"):
         open_recording(tmp_path / "absent.raw")
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(MediaError, match="give one ending in"):
+    with pytest.raises(MediaError, match=r"give one ending in \.h5, .* \.aedat4 or \.csv"):
         open_recording(tmp_path / "notes.txt")
     (tmp_path / "evt21.raw").write_bytes(b"% evt 2.1\n")
     with pytest.raises(MediaError, match="EVT2 and EVT3 are read"):

@@ -9,9 +9,11 @@ from tests.media.synthetic import random_events
 def test_a_summary_in_pieces_equals_one_of_the_whole(duration_us):
     events = random_events(20_000, start_us=51_836_949_776, duration_us=duration_us)
     whole = Summary.of([events])
-    pieces = Summary.of([events[:3], events[3:3], events[3:9000], events[9000:]])
+    pieces = Summary.of([events[:3], events[3:3], events[3:19_990], events[19_990:]])
     assert (whole.num_events, whole.num_brighter) == (20_000, np.count_nonzero(events.p))
     assert (whole.first_us, whole.last_us) == (events.t[0], events.t[-1])
+    assert whole.x_range == pieces.x_range == (events.x.min(), events.x.max())
+    assert whole.y_range == pieces.y_range == (events.y.min(), events.y.max())
     assert pieces.bin_us == whole.bin_us
     assert np.array_equal(pieces.counts, whole.counts)
     assert whole.counts.sum() == 20_000

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from headstart_lab.tiny import TinyEventGpt
 
-from headstart.lab.tiny import TinyEventGpt
 from headstart.models.eventgpt.prompt import event_prompt
 from tests.models.eventgpt_reference import EventGptReference
 from tests.models.oracle import BLOCK_SIZE, QUESTIONS, num_same_tokens

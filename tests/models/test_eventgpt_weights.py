@@ -7,8 +7,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs an engine's torch: headstart[cpu]")
 pytest.importorskip("transformers")
 
+from headstart_lab.tiny import TinyEventGpt
+
 from headstart.errors import CheckpointError, ModelConfigError
-from headstart.lab.tiny import TinyEventGpt
 from headstart.models.eventgpt.config import EventChatConfig
 from headstart.models.eventgpt.geometry import event_geometry, num_window_tokens
 from headstart.models.eventgpt.prompt import event_prompt

@@ -20,13 +20,6 @@ def test_independent_acceptance_has_its_closed_form():
     assert Survival.independent(1.0, 8).tokens_per_pass == 9
 
 
-def test_a_histogram_counts_passes_by_what_they_accepted():
-    survival = Survival.of_histogram([5, 3, 0, 2])
-    assert survival.shares == (0.5, 0.2, 0.2)
-    assert survival.tokens_per_pass == pytest.approx((5 * 1 + 3 * 2 + 2 * 4) / 10)
-    assert Survival.of_histogram([]).shares == ()
-
-
 def test_survival_that_cannot_be_is_refused():
     with pytest.raises(PlanningError, match="rises"):
         Survival((0.2, 0.5))

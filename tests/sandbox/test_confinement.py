@@ -1,4 +1,4 @@
-"""A confined process tries to get out, in every way that a taken-over decoder would."""
+"""A confined process tries to escape in every way that a taken-over decoder might."""
 
 import json
 import signal
@@ -35,13 +35,13 @@ ESCAPES = {
 }
 PROGRAM = """
 import ctypes, json, mmap, os, resource, signal, socket, sys
-from headstart.sandbox.confinement import Allowance, confine
+from headstart.sandbox.confinement import ResourceLimits, confine
 ours = socket.socket(fileno=int(sys.argv[1]))
 libc = ctypes.CDLL(None, use_errno=True)
 for name in ("ptrace", "process_vm_readv", "unshare", "prctl", "syscall"):
     getattr(libc, name)
 escapes = {name: compile(code, name, "eval") for name, code in json.loads(sys.argv[2]).items()}
-confine(Allowance(cpu_s=20, memory_bytes=64 << 20))
+confine(ResourceLimits(cpu_s=20, memory_bytes=64 << 20))
 found = {}
 for name, escape in escapes.items():
     try:
@@ -74,7 +74,7 @@ def run(program: str, *words: str) -> tuple[bytes, int]:
         return ours.recv(1 << 16), done.returncode
 
 
-@pytest.mark.skipif(not seccomp.is_known(), reason="this machine's system calls are not known here")
+@pytest.mark.skipif(not seccomp.is_supported(), reason="no seccomp filter for this machine")
 def test_a_confined_process_reaches_nothing():
     said, _ = run(PROGRAM, json.dumps(ESCAPES))
     found = json.loads(said)
@@ -82,9 +82,9 @@ def test_a_confined_process_reaches_nothing():
     assert {name: result for name, result in found.items() if result != "refused"} == {}
 
 
-def test_what_is_tried_here_is_possible_without_confinement():
+def test_the_escapes_work_without_confinement():
     """Otherwise the test above could not fail."""
-    free = PROGRAM.replace("confine(Allowance(cpu_s=20, memory_bytes=64 << 20))", "")
+    free = PROGRAM.replace("confine(ResourceLimits(cpu_s=20, memory_bytes=64 << 20))", "")
     possible = {
         name: ESCAPES[name]
         for name in ("open a file", "open a socket", "open a pipe", "look at a file")
@@ -94,8 +94,8 @@ def test_what_is_tried_here_is_possible_without_confinement():
 
 
 def test_rlimits_alone_let_nothing_be_opened():
-    """Where the kernel or the processor is another, they are what there is."""
-    alone = PROGRAM.replace("confine(Allow", "C.close_system_calls = lambda: None\nconfine(Allow")
+    """They are all there is where no seccomp filter is supported."""
+    alone = PROGRAM.replace("confine(Resource", "C.install_filter = lambda: None\nconfine(Resource")
     alone = alone.replace("import ctypes", "import headstart.sandbox.confinement as C, ctypes")
     tried = ("open a file", "write a file", "open a socket", "open a pipe", "raise its limits")
     if_root = tried[:-1]  # root may raise its own limits
@@ -103,26 +103,26 @@ def test_rlimits_alone_let_nothing_be_opened():
     assert set(json.loads(said).values()) == {"refused"}
 
 
-def test_one_that_computes_for_ever_is_ended():
+def test_a_process_that_computes_for_ever_is_ended():
     endless = PROGRAM.replace("cpu_s=20", "cpu_s=1").replace("found = {}", "while True: pass")
     said, status = run(endless, "{}")
     assert not said
     assert status < 0
 
 
-def test_one_that_gives_up_is_ended_at_once():
-    """A decoder's abort() signals itself; were that refused, it would try for ever."""
+def test_a_process_that_aborts_is_ended_at_once():
+    """abort() signals its own process; if the filter refused that, it would retry for ever."""
     giving_up = PROGRAM.replace("found = {}", "os.abort()")
     said, status = run(giving_up, "{}")
     assert not said
     assert status == -signal.SIGABRT
 
 
-def test_one_that_crashes_is_ended_at_once_whoever_caught_crashes_before():
+def test_a_process_that_crashes_is_ended_at_once_in_spite_of_a_crash_handler():
     crashing = PROGRAM.replace("found = {}", "ctypes.string_at(0)")
     caught = crashing.replace(
-        "confine(Allowance(cpu_s=20",
-        "signal.signal(signal.SIGSEGV, lambda *_: None)\nconfine(Allowance(cpu_s=1",
+        "confine(ResourceLimits(cpu_s=20",
+        "signal.signal(signal.SIGSEGV, lambda *_: None)\nconfine(ResourceLimits(cpu_s=1",
     )
     said, status = run(caught, "{}")
     assert not said

@@ -32,7 +32,8 @@ PAIR_ENGINE = {**ENGINE, "enable_chunked_prefill": False}
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory) -> Path:
     """A directory with street.mp4, street.npz, a darker dusk.mp4 and a large wide.mp4."""
-    from headstart.lab.street import street_video
+    from headstart_lab.street import street_video
+
     from headstart.media.events import SensorSize
     from headstart.media.simulation import simulate
     from headstart.media.video import Video
@@ -50,9 +51,9 @@ def clips(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Server]:
-    """Started as `headstart serve --flags` says, by somebody who runs vLLM themselves."""
+    """Started by the command that `headstart serve --print-vllm-flags` prints."""
     home = tmp_path_factory.mktemp("server")
-    (home / "line").mkdir(mode=0o700)
+    (home / "channel").mkdir(mode=0o700)
     config, port = home / "headstart.toml", free_port()
     tables = {
         "server": {
@@ -75,12 +76,12 @@ def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Serve
     }
     config.write_text(toml(tables))
     told = subprocess.run(
-        [sys.executable, *serve_command("--config", str(config), "--flags")],
+        [sys.executable, *serve_command("--config", str(config), "--print-vllm-flags")],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    words = shlex.split(told.replace('"LINE"', json.dumps(str(home / "line"))))
+    words = shlex.split(told.replace('"CHANNEL"', json.dumps(str(home / "channel"))))
     variables = dict(word.split("=", 1) for word in words[: words.index("python")])
     command = words[words.index("python") + 1 :]
     server = start(command, port, home / "server.log", **variables)

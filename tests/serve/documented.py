@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from headstart.lab.answering import held_out_drive
-from headstart.lab.seconds import write_second
+from headstart_lab.answering import held_out_drive
+from headstart_lab.seconds import write_second
+
 from tests.serve.servers import Server
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "serving.md"

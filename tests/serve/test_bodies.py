@@ -1,4 +1,4 @@
-"""What the bodies of requests may say: every field, its ends, what lies beyond them."""
+"""The bodies of requests: every field within its range and beyond it."""
 
 import json
 from http import HTTPStatus
@@ -19,13 +19,13 @@ from headstart.serve.bodies.routes import (
     TOKENIZE,
     ChatBody,
     CompletionBody,
-    bounds_of,
+    constraint_of,
     content_of,
     read_body,
 )
-from headstart.serve.guard import CHAT, COMPLETIONS
 from headstart.serve.refusal import RefusedError
-from headstart.serve.schema import open_schema
+from headstart.serve.routes import CHAT, COMPLETIONS
+from headstart.serve.schema import openapi_schema
 from headstart.serve.settings import Limits
 
 VOCABULARY = 500
@@ -38,7 +38,7 @@ LEAST: dict[str, dict[str, Any]] = {
 
 
 def checked(body: dict[str, Any], path: str = CHAT, **more: Any) -> dict[str, Any]:
-    """What vLLM is handed of a body; raises where it is refused."""
+    """The content that vLLM gets of a body; raises where it is refused."""
     given = read_body(path, json.dumps(body).encode())
     content = content_of(given)
     bounds = BodyBounds(more.pop("limits", Limits()), VOCABULARY, **more)
@@ -309,7 +309,7 @@ def test_every_field_is_in_the_tables_above(path):
 
 
 @pytest.mark.parametrize(("path", "name"), CASES)
-def test_a_field_is_taken_to_its_ends(path, name):
+def test_a_field_is_accepted_to_the_ends_of_its_range(path, name):
     dropped = MODELS[path].model_fields[name].exclude or name in sampling.Sampling.ours
     for value in TABLES[path][name][0]:
         content = checked({**LEAST[path], name: value}, path)
@@ -320,14 +320,14 @@ def test_a_field_is_taken_to_its_ends(path, name):
 
 
 @pytest.mark.parametrize(("path", "name"), CASES)
-def test_beyond_its_ends_a_field_is_refused_by_name(path, name):
+def test_a_field_beyond_its_range_is_refused_by_name(path, name):
     for value in TABLES[path][name][1]:
         said = refusal({**LEAST[path], name: value}, path)
         assert name in said or "prompts" in said, (value, said)
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_the_schema_says_what_the_check_does(path):
+def test_the_schema_accepts_what_the_check_accepts(path):
     """Of every value in the tables, but for bounds that no schema can express."""
     validator = jsonschema.Draft202012Validator(BODIES[path].json_schema())
     validator.check_schema(validator.schema)
@@ -400,18 +400,26 @@ def test_other_parts_are_refused(kind):
     ],
     ids=str,
 )
-def test_a_window_of_events_is_of_its_kind(window):
+def test_an_invalid_window_of_events_is_refused(window):
     assert "event_url" in refusal(part(type="event_url", event_url={"url": "a", **window}))
 
 
-def test_01_no_setting_of_the_processor_is_taken():
+def test_every_event_format_that_is_read_can_be_named():
+    from headstart.media.readers.opening import SUFFIXES
+    from headstart.serve.bodies.messages import EventWindow
+
+    choices = EventWindow.model_json_schema()["properties"]["format"]["anyOf"][0]["enum"]
+    assert {f".{name}" for name in choices} == set(SUFFIXES)
+
+
+def test_01_no_setting_of_the_processor_is_accepted():
     for path in BODIES:
         for name in ("mm_processor_kwargs", "media_io_kwargs"):
             said = refusal({**LEAST[path], name: {"crop_size": {"height": 28, "width": 28}}}, path)
             assert said.startswith(f"{name} is not taken from clients")
 
 
-def test_prompts_count_as_often_as_they_are_answered():
+def test_the_number_of_answers_is_bounded():
     checked({"prompt": ["a"] * 32, "n": 8}, COMPLETIONS)
     assert "256 answers" in refusal({"prompt": ["a"] * 33, "n": 8}, COMPLETIONS)
 
@@ -466,11 +474,11 @@ def test_14_grammars_are_bounded_in_bytes():
         assert "1000 bytes" in refusal({**LEAST[CHAT], **more}, limits=limits)
 
 
-def bound(**fields: Any) -> dict[str, Any] | None:
-    return bounds_of(read_body(CHAT, json.dumps({**LEAST[CHAT], **fields}).encode()))
+def constraint(**fields: Any) -> dict[str, Any] | None:
+    return constraint_of(read_body(CHAT, json.dumps({**LEAST[CHAT], **fields}).encode()))
 
 
-def test_what_binds_an_answer_is_what_vllm_makes_of_it():
+def test_the_constraint_of_an_answer_is_vllms():
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
     from vllm.tool_parsers.utils import get_json_schema_from_tools
 
@@ -489,7 +497,7 @@ def test_what_binds_an_answer_is_what_vllm_makes_of_it():
     ):
         theirs = ChatCompletionRequest(**LEAST[CHAT], **fields).extract_structured_outputs()
         assert theirs is not None
-        (name, value), *rest = (bound(**fields) or {}).items()
+        (name, value), *rest = (constraint(**fields) or {}).items()
         assert not rest
         told = getattr(theirs, name)
         assert (json.loads(told) if name == "structural_tag" else told) == (
@@ -508,10 +516,10 @@ def test_what_binds_an_answer_is_what_vllm_makes_of_it():
             theirs = get_json_schema_from_tools(
                 request.tool_choice, request.tools, request.parallel_tool_calls
             )
-            assert bound(**fields) == {"json": theirs}
+            assert constraint(**fields) == {"json": theirs}
 
 
-def test_what_leaves_an_answer_free_binds_nothing():
+def test_a_free_answer_has_no_constraint():
     for fields in (
         {},
         {"response_format": {"type": "text"}},
@@ -519,18 +527,18 @@ def test_what_leaves_an_answer_free_binds_nothing():
         {"tools": [TOOL], "tool_choice": "auto"},
         {"tools": [TOOL], "tool_choice": "none"},
     ):
-        assert bound(**fields) is None
+        assert constraint(**fields) is None
     strict = {"type": "function", "function": {**TOOL["function"], "strict": True}}
-    assert bound(tools=[strict]) is not None, "vLLM compiles strict tools whatever is chosen"
+    assert constraint(tools=[strict]) is not None, "vLLM compiles strict tools whatever is chosen"
 
 
-def test_one_thing_at_a_time_binds_an_answer():
+def test_an_answer_has_one_constraint():
     both = {"response_format": {"type": "json_object"}, "structured_outputs": {"regex": "a"}}
     assert "give one of" in refusal({**LEAST[CHAT], **both})
     forced = {"tools": [TOOL], "tool_choice": "required", "structured_outputs": {"regex": "a"}}
     assert "give one of" in refusal({**LEAST[CHAT], **forced})
     text = {"response_format": {"type": "text"}, "structured_outputs": {"regex": "a"}}
-    assert bound(**text) == {"regex": "a"}
+    assert constraint(**text) == {"regex": "a"}
     for banning in ({"allowed_token_ids": [1]}, {"bad_words": ["a"]}):
         assert "cannot go with" in refusal({**LEAST[CHAT], **banning, **text})
         assert "cannot go with" in refusal({"prompt": "a", **banning, **text}, COMPLETIONS)
@@ -539,7 +547,7 @@ def test_one_thing_at_a_time_binds_an_answer():
     assert "names none of the tools" in refusal({**LEAST[CHAT], **unknown})
 
 
-def test_tokens_without_a_name_are_not_asked_for():
+def test_fields_that_need_every_tokens_text_are_closed_where_some_have_none():
     for fields in (
         {"logprobs": True},
         {"top_logprobs": 0},
@@ -553,7 +561,7 @@ def test_tokens_without_a_name_are_not_asked_for():
     assert "names" in refusal({"prompt": "a", "logprobs": 0}, COMPLETIONS, names_all_tokens=False)
 
 
-def test_a_seed_is_closed_where_it_ends_the_engine():
+def test_a_seed_is_closed_where_it_crashes_the_engine():
     for fields in ({"seed": 7}, {"seed": 7, "temperature": 0.5}):
         checked({**LEAST[CHAT], **fields})
         assert "temperature to 0" in refusal({**LEAST[CHAT], **fields}, closes_seed=True)
@@ -561,7 +569,7 @@ def test_a_seed_is_closed_where_it_ends_the_engine():
         checked({**LEAST[CHAT], **fields}, closes_seed=True)
 
 
-def test_to_count_tokens_how_they_are_sampled_does_not_matter():
+def test_tokenize_ignores_sampling_fields():
     body = {**LEAST[CHAT], "seed": 7, "logprobs": True, "n": 9}
     checked(body, TOKENIZE, closes_seed=True, names_all_tokens=False)
 
@@ -581,14 +589,14 @@ def test_to_count_tokens_how_they_are_sampled_does_not_matter():
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_is_no_json_object_is_said_so(body, said):
+def test_a_body_that_is_no_json_object_is_refused(body, said):
     for path in BODIES:
         with pytest.raises(RefusedError, match=said) as caught:
             read_body(path, body)
         assert caught.value.status == HTTPStatus.BAD_REQUEST
 
 
-def test_a_number_without_an_end_is_refused():
+def test_a_number_that_is_not_finite_is_refused():
     said = b'{"messages": [], "temperature": 1e999}'
     with pytest.raises(RefusedError, match="temperature must be a finite number"):
         read_body(CHAT, said)
@@ -597,7 +605,7 @@ def test_a_number_without_an_end_is_refused():
         read_body(CHAT, free)
 
 
-def test_little_of_what_was_sent_is_said_back():
+def test_an_error_repeats_little_of_the_body():
     long = "x" * 5000
     for fields in (
         {long: 1},
@@ -636,7 +644,7 @@ def test_many_wrong_values_cost_no_more_than_one(fields):
     assert cause.error_count() == 1
 
 
-def test_a_body_of_a_million_values_is_not_even_parsed():
+def test_a_body_of_a_million_values_is_not_parsed():
     body = b'{"messages": [' + b"[]," * 1_000_000 + b"[]]}"
     with pytest.raises(RefusedError, match="values at most"):
         read_body(CHAT, body)
@@ -725,7 +733,7 @@ def test_vllm_reads_what_is_taken(place):
     assert ours.names
 
 
-def test_an_answer_can_be_handed_back_as_it_came():
+def test_an_answer_can_be_sent_back_as_a_message():
     from vllm.entrypoints.openai.chat_completion import protocol
 
     empty = ("name", "refusal", "annotations", "audio", "function_call", "tool_calls", "reasoning")
@@ -735,7 +743,7 @@ def test_an_answer_can_be_handed_back_as_it_came():
     assert protocol.ChatCompletionRequest(**content)
 
 
-def test_what_is_closed_is_in_no_body_of_its_route():
+def test_a_closed_field_is_in_no_body_of_its_route():
     for name in CLOSED:
         for path, model in MODELS.items():
             if name not in model.names:
@@ -772,8 +780,8 @@ def application() -> Any:
     return app
 
 
-def test_the_schema_served_is_of_the_bodies_taken():
-    served = open_schema(application().openapi())
+def test_the_schema_served_is_of_the_bodies_accepted():
+    served = openapi_schema(application().openapi())
     assert "/sleep" not in served["paths"]
     assert not [name for name in served["components"]["schemas"] if name.endswith("Request")]
     for path in (CHAT, TOKENIZE):

@@ -69,7 +69,9 @@ def test_without_its_drafter_the_server_goes_on_and_gets_it_back(
     expected = north.post(CHAT, json=body).json()["choices"]
     asked = with_events(body, url=(clips / "street.npz").as_uri(), **WINDOW)
     (drafter,) = [
-        child for child in server.children() if "drafter_process" in " ".join(child.cmdline())
+        child
+        for child in server.children()
+        if "headstart.engine.drafter.process" in " ".join(child.cmdline())
     ]
     drafter.suspend()
     assert ask(north, asked, stream="stopped")["choices"] == expected

@@ -1,30 +1,30 @@
-"""Signs of life, and what is made of their absence."""
+"""The heartbeat of an engine that responds, hangs, fails and recovers."""
 
 import asyncio
 
 from headstart.serve.heartbeat import Heartbeat
 
 
-def test_it_is_heard_until_the_deadline_and_again_when_it_comes_back():
+def test_an_engine_is_alive_until_the_deadline_and_again_when_it_responds():
     async def run() -> None:
-        lively = asyncio.Event()
-        lively.set()
-        heartbeat = Heartbeat(lively.wait, 0.4)
-        listening = asyncio.create_task(heartbeat.listen())
+        responding = asyncio.Event()
+        responding.set()
+        heartbeat = Heartbeat(responding.wait, 0.4)
+        beating = asyncio.create_task(heartbeat.run())
         await asyncio.sleep(0.8)
-        assert heartbeat.is_heard
-        lively.clear()
+        assert heartbeat.is_alive
+        responding.clear()
         await asyncio.sleep(0.8)
-        assert not heartbeat.is_heard
-        lively.set()
+        assert not heartbeat.is_alive
+        responding.set()
         await asyncio.sleep(0.2)
-        assert heartbeat.is_heard
-        listening.cancel()
+        assert heartbeat.is_alive
+        beating.cancel()
 
     asyncio.run(run())
 
 
-def test_a_failure_is_no_sign_of_life_and_no_end_of_listening():
+def test_a_failed_call_is_no_response_and_does_not_end_the_heartbeat():
     async def run() -> None:
         failing = True
 
@@ -33,12 +33,12 @@ def test_a_failure_is_no_sign_of_life_and_no_end_of_listening():
                 raise RuntimeError("no engine")
 
         heartbeat = Heartbeat(beat, 0.2)
-        listening = asyncio.create_task(heartbeat.listen())
+        beating = asyncio.create_task(heartbeat.run())
         await asyncio.sleep(0.5)
-        assert not heartbeat.is_heard
+        assert not heartbeat.is_alive
         failing = False
         await asyncio.sleep(0.2)
-        assert heartbeat.is_heard
-        listening.cancel()
+        assert heartbeat.is_alive
+        beating.cancel()
 
     asyncio.run(run())

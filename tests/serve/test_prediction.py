@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from headstart.drafting.board import MAX_DRAFT_TOKENS
 from headstart.serve.prediction import Spelling
 from headstart.serve.usage import UsageDetails
+from headstart.speculation.board import MAX_DRAFT_TOKENS
 from tests.serve.servers import MODEL, chunks_of, content_of
 
 CHAT = "/v1/chat/completions"
@@ -18,7 +18,7 @@ NUM_TOKENS = 24
 @pytest.fixture(scope="module")
 def words():
     """A tokenizer in the shape of Llama's: a mark begins each word, and each text."""
-    from headstart.lab.tokenizer import train_tokenizer
+    from headstart_lab.tokenizer import train_tokenizer
 
     return train_tokenizer(SENTENCES, 400)
 

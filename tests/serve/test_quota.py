@@ -1,4 +1,4 @@
-"""Requests and tokens a minute, of a tenant and of all."""
+"""Rate limits: requests and tokens per minute, of a tenant and of all."""
 
 from http import HTTPStatus
 
@@ -38,7 +38,7 @@ def refused_for_s(quota: Quota, tenant: str) -> int | None:
     return refusal.retry_after_s
 
 
-def test_a_tenant_has_so_many_requests_a_minute_and_is_told_when_the_next(clock):
+def test_requests_over_the_rate_are_refused_with_the_time_to_wait(clock):
     quota = quota_of(clock, tenant_requests_per_minute=6)
     assert [refused_for_s(quota, "north") for _ in range(7)] == [None] * 6 + [10]
     assert refused_for_s(quota, "south") is None
@@ -50,10 +50,10 @@ def test_a_tenant_has_so_many_requests_a_minute_and_is_told_when_the_next(clock)
     assert [refused_for_s(quota, "north") for _ in range(7)] == [None] * 6 + [10]
 
 
-def test_tokens_are_charged_as_used_and_paid_back_in_time(clock):
+def test_tokens_are_charged_when_computed_and_refill_over_time(clock):
     quota = quota_of(clock, tenant_tokens_per_minute=60)
     quota.admit("north")
-    quota.charge("north", 160)  # more than there is: what is computed is computed
+    quota.charge("north", 160)  # more than the bucket holds: they have been computed
     assert refused_for_s(quota, "north") == 101
     assert refused_for_s(quota, "south") is None
     clock.now_s += 100.5
@@ -62,7 +62,7 @@ def test_tokens_are_charged_as_used_and_paid_back_in_time(clock):
     assert refused_for_s(quota, "north") is None
 
 
-def test_all_tenants_together_have_a_share_too(clock):
+def test_all_tenants_together_have_a_rate_limit_too(clock):
     quota = quota_of(clock, requests_per_minute=6, tenant_requests_per_minute=5)
     assert [refused_for_s(quota, "north") for _ in range(6)] == [None] * 5 + [12]
     assert [refused_for_s(quota, "south") for _ in range(2)] == [None, 10]
@@ -71,7 +71,7 @@ def test_all_tenants_together_have_a_share_too(clock):
     assert refused_for_s(quota, "south") == 6
 
 
-def test_who_is_refused_takes_nothing_from_the_others(clock):
+def test_a_refused_request_is_not_charged(clock):
     quota = quota_of(clock, requests_per_minute=3, tenant_requests_per_minute=1)
     for _ in range(10):
         refused_for_s(quota, "north")
@@ -79,7 +79,7 @@ def test_who_is_refused_takes_nothing_from_the_others(clock):
     assert refused_for_s(quota, "east") is None
 
 
-def test_the_defaults_hinder_no_64_cameras(clock):
+def test_the_defaults_allow_64_cameras_that_ask_every_second(clock):
     quota = quota_of(clock)
     for _ in range(10 * 60):
         for _ in range(64):

@@ -253,17 +253,17 @@ def test_08_media_are_named_by_their_content(north, south, clips):
 
 
 def test_09_memory_is_bounded_in_bytes_and_each_tenants_own():
-    from headstart.drafters.memory import Memory
-    from headstart.drafters.port import Ask, StreamKey
+    from headstart.speculation.drafter import DraftRequest, StreamKey
+    from headstart.speculation.memory import Memory
 
     chance = random.Random(0)
 
     def learn(memory: Memory, tenant: str, stream: str, length: int) -> None:
-        memory.begin(Ask("asked", StreamKey(tenant, stream), "What?"))
+        memory.begin(DraftRequest("asked", StreamKey(tenant, stream), "What?"))
         memory.finish("asked", [chance.randrange(32_000) for _ in range(length)])
 
     def knows(memory: Memory, tenant: str, stream: str) -> bool:
-        memory.begin(Ask("asked", StreamKey(tenant, stream), "What?"))
+        memory.begin(DraftRequest("asked", StreamKey(tenant, stream), "What?"))
         found = memory.propose("asked", [], 8)
         memory.finish("asked", [])
         return len(found) > 0
@@ -331,26 +331,26 @@ class Stream:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
-    async def answer(self, passage, *rest, **more) -> None:
+    async def answer(self, context, *rest, **more) -> None:
         headers = [(b"content-type", b"text/event-stream")]
-        await passage.send({"type": "http.response.start", "status": 200, "headers": headers})
+        await context.send({"type": "http.response.start", "status": 200, "headers": headers})
         await asyncio.sleep(self._seconds)
 
 
-def door(home: Path, answering: Stream, **tables):
-    from headstart.serve.door import Door
+def gateway_of(home: Path, answering: Stream, **tables):
+    from headstart.serve.access_log import AccessLog
+    from headstart.serve.gateway import Gateway
     from headstart.serve.heartbeat import Heartbeat
-    from headstart.serve.logbook import Logbook
     from headstart.serve.quota import Quota
     from headstart.serve.settings import Settings
 
     (home / "headstart.toml").write_text(toml(tables))
-    settings, logbook = Settings.read(home / "headstart.toml"), Logbook(home / "log")
+    settings, access_log = Settings.read(home / "headstart.toml"), AccessLog(home / "log")
     heartbeat = Heartbeat(lambda: asyncio.sleep(0), 30.0)
-    return Door(None, settings, answering, logbook, Quota(settings.limits), heartbeat)
+    return Gateway(None, settings, answering, access_log, Quota(settings.limits), heartbeat)
 
 
-async def knock(door, key: str, read=lambda message: asyncio.sleep(0)) -> dict:
+async def request(gateway, key: str, read=lambda message: asyncio.sleep(0)) -> dict:
     """One request; the start of what came back."""
     said = []
 
@@ -363,7 +363,7 @@ async def knock(door, key: str, read=lambda message: asyncio.sleep(0)) -> dict:
 
     headers = [(b"authorization", f"Bearer {key}".encode())]
     scope = {"type": "http", "method": "POST", "path": CHAT, "headers": headers}
-    await door({**scope, "query_string": b""}, receive, send)
+    await gateway({**scope, "query_string": b""}, receive, send)
     return said[0]
 
 
@@ -372,11 +372,11 @@ def test_12_a_tenant_has_a_share_a_minute(tmp_path):
 
     async def run() -> None:
         limits = {"tenant_requests_per_minute": 3}
-        guarded = door(tmp_path, Stream(0), tenants=tenants, limits=limits)
-        replies = [await knock(guarded, "key-north") for _ in range(5)]
+        guarded = gateway_of(tmp_path, Stream(0), tenants=tenants, limits=limits)
+        replies = [await request(guarded, "key-north") for _ in range(5)]
         assert [reply["status"] for reply in replies] == [200, 200, 200, 429, 429]
         assert int(dict(replies[-1]["headers"])[b"retry-after"]) > 0
-        assert (await knock(guarded, "key-south"))["status"] == 200
+        assert (await request(guarded, "key-south"))["status"] == 200
         guarded.close()
 
     asyncio.run(run())
@@ -438,13 +438,13 @@ def test_15_tenants_see_nothing_of_each_other(server, north, south, operator, cl
 
 UPLOADER = """
 import sys, time
-from headstart.serve.library import Library
+from headstart.serve.uploads import Uploads
 from headstart.serve.settings import Limits
-library = Library(Limits())
-library.add("north", b"a recording" * 1000, ".npz")
+uploads = Uploads(Limits())
+uploads.add("north", b"a recording" * 1000, ".npz")
 print("kept", flush=True)
 time.sleep(float(sys.argv[1]))
-library.close()
+uploads.close()
 """
 
 
@@ -467,14 +467,16 @@ def test_17_a_client_that_does_not_read_holds_nothing(tmp_path):
 
     async def run() -> None:
         limits = {"request_s": 0.5}
-        guarded = door(tmp_path, Stream(3600), tenants={"north": ["key-north"]}, limits=limits)
+        guarded = gateway_of(
+            tmp_path, Stream(3600), tenants={"north": ["key-north"]}, limits=limits
+        )
         try:
-            await asyncio.wait_for(knock(guarded, "key-north", unread), 15)
+            await asyncio.wait_for(request(guarded, "key-north", unread), 15)
         except TimeoutError:
             pytest.fail("the request was still held 15 s after its half second was over")
         finally:
             guarded.close()
-        assert guarded.crowd.size == 0
+        assert guarded.admission.num_in_flight == 0
 
     asyncio.run(run())
 

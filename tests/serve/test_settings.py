@@ -1,4 +1,4 @@
-"""Settings: read once, checked whole, closed unless told otherwise."""
+"""Settings: checked whole, and closed by default."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import HeadstartError
-from headstart.serve.keys import Caller
+from headstart.serve.auth import Caller
 from headstart.serve.settings import Limits, Settings, SettingsError
 
 
-def test_a_file_is_read_whole(tmp_path):
+def test_every_table_of_a_file_is_read(tmp_path):
     path = tmp_path / "headstart.toml"
     path.write_text(
         f"""
@@ -39,7 +39,7 @@ max_model_len = 99
     assert settings.vllm == {"max_model_len": 99}
     assert settings.keys.caller("Bearer two") == Caller("north")
     assert settings.path == path
-    settings.check_door()
+    settings.check_auth()
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ max_model_len = 99
         "not toml",
     ],
 )
-def test_a_mistake_is_named(tmp_path, text):
+def test_a_mistake_is_an_error(tmp_path, text):
     (tmp_path / "x.toml").write_text(text)
     with pytest.raises(HeadstartError):
         Settings.read(tmp_path / "x.toml")
 
 
-CLOSED = {
+UNCLEAR = {
     "nothing": "",
     "only operators": '[operators]\nwatcher = ["k"]',
     "open and keys": '[server]\nopen = true\n[tenants]\nnorth = ["k"]',
@@ -79,35 +79,35 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("name", CLOSED)
-def test_it_must_be_clear_who_is_let_in(tmp_path, monkeypatch, name):
-    (tmp_path / "x.toml").write_text(CLOSED[name])
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_there_must_be_keys_or_open_and_not_both(tmp_path, monkeypatch, name):
+    (tmp_path / "x.toml").write_text(UNCLEAR[name])
     monkeypatch.setenv("HEADSTART_CONFIG", str(tmp_path / "x.toml"))
     with pytest.raises(SettingsError, match="--open"):
         Settings.from_environment()
 
 
-def test_open_is_said(tmp_path, monkeypatch):
+def test_a_server_is_open_only_if_told_so(tmp_path, monkeypatch):
     (tmp_path / "x.toml").write_text("[server]\nopen = true")
     monkeypatch.setenv("HEADSTART_CONFIG", str(tmp_path / "x.toml"))
     assert Settings.from_environment().open
 
 
-def test_a_tenant_without_a_key_is_shut_beside_one_with(tmp_path):
+def test_a_tenant_without_a_key_is_refused_beside_one_with(tmp_path):
     (tmp_path / "x.toml").write_text('[tenants]\nnorth = []\nsouth = ["k"]')
     settings = Settings.read(tmp_path / "x.toml")
-    settings.check_door()
+    settings.check_auth()
     assert settings.keys.caller("Bearer k") == Caller("south")
     assert settings.keys.caller("") is None
 
 
-def test_without_a_file_nobody_could_ask(monkeypatch):
+def test_without_a_file_vllm_does_not_start(monkeypatch):
     monkeypatch.delenv("HEADSTART_CONFIG", raising=False)
     with pytest.raises(SettingsError, match="HEADSTART_CONFIG"):
         Settings.from_environment()
 
 
-def test_everything_is_closed_at_first():
+def test_everything_is_closed_by_default():
     settings = Settings()
     assert not settings.open
     assert not settings.keys.keys
@@ -116,21 +116,21 @@ def test_everything_is_closed_at_first():
     assert settings.host == "127.0.0.1"
 
 
-def test_several_engines_have_no_line_and_no_drafter(tiny_target):
+def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
     from headstart.serve.server import arguments
 
-    def line(**vllm):
-        found = arguments(Settings(target=str(tiny_target), vllm=vllm), "/run/line")
-        return found["additional_config"]["headstart"]["line"]
+    def channel(**vllm):
+        found = arguments(Settings(target=str(tiny_target), vllm=vllm), "/run/channel")
+        return found["additional_config"]["headstart"]["channel"]
 
-    assert line() == line(data_parallel_size=1) == "/run/line"
-    assert line(data_parallel_size=2) is None
+    assert channel() == channel(data_parallel_size=1) == "/run/channel"
+    assert channel(data_parallel_size=2) is None
     with pytest.raises(SettingsError, match="leave the drafter out"):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
 
 
 def serve(*words: str) -> str:
-    """What `headstart serve` says when it does not start."""
+    """The error of `headstart serve`, which must not start."""
     from typer.testing import CliRunner
 
     from headstart.cli import app
@@ -140,18 +140,19 @@ def serve(*words: str) -> str:
     return " ".join(done.output.split())
 
 
-def test_the_command_starts_no_server_by_accident_open(tmp_path):
-    assert "or let everybody in with --open" in serve("--target", "t")
+def test_the_command_starts_no_open_server_by_accident(tmp_path):
+    assert "or ask for no keys with --open" in serve("--target", "t")
     keys = tmp_path / "keys.toml"
     keys.write_text('[server]\ntarget = "t"\n[tenants]\nnorth = ["k"]')
     assert "has keys too" in serve("--config", str(keys), "--open")
 
 
-def test_flags_for_vllms_own_command_need_a_file_that_says_who_is_let_in(tmp_path):
-    assert "--config" in serve("--target", "t", "--open", "--flags")
+@pytest.mark.parametrize("flag", ["--print-vllm-flags", "--flags"])
+def test_flags_for_vllms_own_command_need_a_file_with_keys_or_open(tmp_path, flag):
+    assert "--config" in serve("--target", "t", "--open", flag)
     unsaid = tmp_path / "unsaid.toml"
     unsaid.write_text('[server]\ntarget = "t"')
-    assert "--config" in serve("--config", str(unsaid), "--open", "--flags")
+    assert "--config" in serve("--config", str(unsaid), "--open", flag)
 
 
 def test_every_limit_is_documented_with_its_default():

@@ -1,4 +1,4 @@
-"""What tenants may take of one server with tight limits, and whether it says it can give it."""
+"""A server with tight limits: rates, bodies, uploads, keys, and an engine that hangs."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ TENANTS = {name: [f"key-{name}"] for name in ("calm", "hasty", "spender", "sende
 
 
 class Shares:
-    """A server of ours and the file its keys are in."""
+    """A server and the file with its keys."""
 
     def __init__(self, server: Server, config: Path, tables: dict[str, dict]) -> None:
         self.server = server
@@ -43,7 +43,7 @@ class Shares:
         return self.server.client(f"key-{tenant}")
 
     def set_keys(self, **keys: list[str]) -> None:
-        """Put another file in the place of the one there is."""
+        """Replace the file by one with other keys."""
         other = self.config.with_suffix(".new")
         other.write_text(toml({**self.tables, "tenants": {**TENANTS, **keys}}))
         other.replace(self.config)
@@ -88,7 +88,7 @@ def is_answered(client: httpx.Client) -> bool:
     return client.post(CHAT, json=saying(2)).status_code == 200
 
 
-def test_a_tenant_has_so_many_requests_a_minute(shares):
+def test_requests_per_minute_of_a_tenant_are_limited(shares):
     hasty = shares.client("hasty")
     start_s = time.monotonic()
     replies = [
@@ -106,7 +106,7 @@ def test_a_tenant_has_so_many_requests_a_minute(shares):
     assert is_answered(hasty)
 
 
-def test_a_tenant_has_so_many_tokens_a_minute(shares):
+def test_tokens_per_minute_of_a_tenant_are_limited(shares):
     spender = shares.client("spender")
     asked = 0
     while (reply := spender.post(CHAT, json=saying(400))).status_code == 200:
@@ -121,7 +121,7 @@ def test_a_tenant_has_so_many_tokens_a_minute(shares):
     assert is_answered(shares.client("calm"))
 
 
-def test_bodies_of_one_tenant_are_bounded_together(shares):
+def test_bodies_of_a_tenants_requests_are_bounded_together(shares):
     body = b" " * (1 << 17)
     sender = shares.client("sender")
     ended = threading.Event()
@@ -139,7 +139,7 @@ def test_bodies_of_one_tenant_are_bounded_together(shares):
         for thread in threads:
             thread.start()
         shares.server.wait_until(
-            lambda: sender.get("/ready").json()["in_flight"] == 2, "both under way"
+            lambda: sender.get("/ready").json()["in_flight"] == 2, "both in flight"
         )
 
         def is_refused() -> bool:
@@ -175,23 +175,27 @@ def test_keys_are_revoked_and_added_without_a_restart(shares):
     under_way.start()
     watching = shares.server.client("key-operator")
     shares.server.wait_until(
-        lambda: metric(watching, "headstart_requests_in_flight ") == 1, "it under way"
+        lambda: metric(watching, "headstart_requests_in_flight ") == 1, "it in flight"
     )
     shares.set_keys(leaver=[], late=["key-late"])
     again = shares.client("leaver")
-    shares.server.wait_until(lambda: again.get("/v1/models").status_code == 401, "it revoked", 5)
+    shares.server.wait_until(
+        lambda: again.get("/v1/models").status_code == 401, "the key revoked", 5
+    )
     assert late.get("/v1/models").status_code == 200
     assert is_answered(late)
     under_way.join()
-    assert len(chunks_of(found[0])) > 2, "what was under way is finished"
+    assert len(chunks_of(found[0])) > 2, "a request in flight is finished"
     shares.config.write_text("[tenants")
     time.sleep(1.5)
     assert late.get("/v1/models").status_code == 200
     assert again.get("/v1/models").status_code == 401
     shares.config.write_text("")
-    shares.server.wait_until(lambda: late.get("/v1/models").status_code == 401, "all shut", 5)
+    shares.server.wait_until(
+        lambda: late.get("/v1/models").status_code == 401, "every key refused", 5
+    )
     shares.set_keys()
-    shares.server.wait_until(lambda: again.get("/v1/models").status_code == 200, "as before", 5)
+    shares.server.wait_until(lambda: again.get("/v1/models").status_code == 200, "the keys back", 5)
 
 
 def test_a_hung_engine_is_not_ready_until_it_answers_again(shares):
@@ -201,12 +205,12 @@ def test_a_hung_engine_is_not_ready_until_it_answers_again(shares):
     engine.suspend()
     try:
         shares.server.wait_until(
-            lambda: stranger.get("/ready").status_code == 503, "it not ready", 2 * HEARTBEAT_S
+            lambda: stranger.get("/ready").status_code == 503, "not ready", 2 * HEARTBEAT_S
         )
         assert stranger.get("/ready").json() == {"ready": False}
         assert calm.get("/ready").json()["engine"] == "hung"
         assert stranger.get("/health").status_code == 200, "which is why there is /ready"
     finally:
         engine.resume()
-    shares.server.wait_until(lambda: stranger.get("/ready").status_code == 200, "it ready", 10)
+    shares.server.wait_until(lambda: stranger.get("/ready").status_code == 200, "ready again", 10)
     assert is_answered(calm)

@@ -1,1 +1,1 @@
-"""Evidence: what drafting is worth, run on real logs and real engines."""
+"""Measures methods of drafting on real engines, and replays logged answers without one."""

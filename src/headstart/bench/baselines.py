@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from headstart.bench.automaton import SubstringIndex
-from headstart.drafters.port import Ask, StreamKey
+from headstart.speculation.drafter import DraftRequest, StreamKey
 
 _Context = tuple[StreamKey, tuple[int | str, ...]]
 
@@ -16,10 +16,10 @@ class _Asked:
     """Keeps what was asked, for drafters that need nothing else of a request."""
 
     def __init__(self) -> None:
-        self._asks: dict[str, Ask] = {}
+        self._requests: dict[str, DraftRequest] = {}
 
-    def begin(self, ask: Ask) -> None:
-        self._asks[ask.request] = ask
+    def begin(self, request: DraftRequest) -> None:
+        self._requests[request.id] = request
 
 
 class RawWords(_Asked):
@@ -31,12 +31,11 @@ class RawWords(_Asked):
         super().__init__()
         self._words = words
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        return self._words.get(request, ())[len(confirmed) :][:max_tokens]
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        return self._words.get(request_id, ())[len(confirmed) :][:max_tokens]
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        pass
 
 
 class PreviousAnswer(_Asked):
@@ -48,15 +47,13 @@ class PreviousAnswer(_Asked):
         super().__init__()
         self._last: dict[tuple[StreamKey, str], tuple[int, ...]] = {}
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        ask = self._asks[request]
-        return self._last.get((ask.stream, ask.question), ())[len(confirmed) :][:max_tokens]
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        request = self._requests[request_id]
+        return self._last.get((request.stream, request.question), ())[len(confirmed) :][:max_tokens]
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        ask = self._asks.pop(request)
-        self._last[ask.stream, ask.question] = tuple(answer)
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        request = self._requests.pop(request_id)
+        self._last[request.stream, request.question] = tuple(answer)
 
 
 class FiveGram(_Asked):
@@ -69,14 +66,13 @@ class FiveGram(_Asked):
         self._counts: dict[_Context, dict[int, int]] = defaultdict(lambda: defaultdict(int))
         self._best: dict[_Context, int] = {}
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        ask = self._asks[request]
-        said: list[int | str] = [ask.question, *confirmed]
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        request = self._requests[request_id]
+        said: list[int | str] = [request.question, *confirmed]
         draft: list[int] = []
         while len(draft) < max_tokens:
             for length in (4, 3, 2, 1):
-                token = self._best.get((ask.stream, tuple(said[-length:])))
+                token = self._best.get((request.stream, tuple(said[-length:])))
                 if token is not None:
                     break
             if token is None:
@@ -85,13 +81,12 @@ class FiveGram(_Asked):
             said.append(token)
         return draft
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        ask = self._asks.pop(request)
-        said: list[int | str] = [ask.question, *answer]
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        request = self._requests.pop(request_id)
+        said: list[int | str] = [request.question, *answer]
         for stop, token in enumerate(answer, start=1):
             for length in range(1, min(4, stop) + 1):
-                context = (ask.stream, tuple(said[stop - length : stop]))
+                context = (request.stream, tuple(said[stop - length : stop]))
                 counts = self._counts[context]
                 counts[token] += 1
                 best = self._best.setdefault(context, token)
@@ -108,24 +103,22 @@ class RecentSuffix(_Asked):
         super().__init__()
         self._after: dict[_Context, tuple[tuple[int, ...], int]] = {}
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        ask = self._asks[request]
-        said: list[int | str] = [ask.question, *confirmed]
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        request = self._requests[request_id]
+        said: list[int | str] = [request.question, *confirmed]
         for length in range(min(16, len(said)), 0, -1):
-            found = self._after.get((ask.stream, tuple(said[-length:])))
+            found = self._after.get((request.stream, tuple(said[-length:])))
             if found is not None:
                 answer, start = found
                 return answer[start : start + max_tokens]
         return ()
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        ask = self._asks.pop(request)
-        said: list[int | str] = [ask.question, *answer]
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        request = self._requests.pop(request_id)
+        said: list[int | str] = [request.question, *answer]
         for stop in range(1, len(said)):
             for length in range(1, min(16, stop) + 1):
-                self._after[ask.stream, tuple(said[stop - length : stop])] = (
+                self._after[request.stream, tuple(said[stop - length : stop])] = (
                     tuple(answer),
                     stop - 1,
                 )
@@ -145,13 +138,11 @@ class PastOracle(_Asked):
         self._answers = answers
         self._past: dict[StreamKey, SubstringIndex] = defaultdict(SubstringIndex)
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        said = [-1, *self._answers[request]]
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        said = [-1, *self._answers[request_id]]
         quoted = said[len(confirmed) : len(confirmed) + 1 + max_tokens]
-        known = self._past[self._asks[request].stream].num_known(quoted)
+        known = self._past[self._requests[request_id].stream].num_known(quoted)
         return quoted[1:known]
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        self._past[self._asks.pop(request).stream].add([-1, *answer])
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        self._past[self._requests.pop(request_id).stream].add([-1, *answer])

@@ -1,9 +1,9 @@
-"""Costs from measured answers, and forecasts made of them held against what was measured.
+"""Estimates costs from measured answers, forecasts those answers, and compares the two.
 
-One line of costs serves all of headstart's methods in a workload: what a pass takes, what a draft
-adds to it. Only how far drafts survive is a method's own, and how fast the machine was while it
-was measured, as bare vLLM beside it felt it. So a forecast can be wrong, and says by how much.
-vLLM's own drafters run another engine loop, and have a line each.
+All of headstart's methods in a workload share one estimate of what a pass and a draft cost. A
+method has only its own survival of drafts, and its own pace of the machine, taken from bare vLLM's
+answers beside it. So the forecast of a method can be wrong, and the comparison shows by how much.
+vLLM's own drafters run another engine loop and have an estimate each.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from headstart.planner.survival import Survival
 
 @dataclass(frozen=True, slots=True)
 class ForecastCheck:
-    """One method in one workload: mean wall time, and what the cost model says of it."""
+    """One method in one workload: its measured mean time and the forecast of it."""
 
     workload: str
     method: str
@@ -33,20 +33,20 @@ class ForecastCheck:
     forecast_s: float
     forecast_speedup: float
     break_even: float | None
-    """Accepted tokens a draft from which on drafting pays here; None where nothing was drafted."""
+    """Accepted tokens a draft above which drafting pays; None where nothing was drafted."""
 
     @property
     def error(self) -> float:
-        """The forecast's, as a share of the measured time."""
+        """The forecast's error, as a share of the measured time."""
         return self.forecast_s / self.measured_s - 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The fields and the error, ready for JSON."""
         return {**asdict(self), "error": self.error}
 
 
 def plain_costs(bare: Sequence[Sample]) -> Costs:
-    """Of bare vLLM: the prompt, and a step of it."""
+    """Estimate the prefill and the step of bare vLLM."""
     num_steps = sum(sample.num_tokens - 1 for sample in bare)
     decoding_s = sum(sample.end_to_end_s - sample.first_token_s for sample in bare)
     return Costs(
@@ -56,9 +56,10 @@ def plain_costs(bare: Sequence[Sample]) -> Costs:
 
 
 def drafting_costs(bare: Sequence[Sample], ours: Sequence[Sample]) -> Costs:
-    """Of headstart's engine, from answers of all its methods: steps, drafts, and the first token.
+    """Estimate the costs of headstart's engine from the answers of all its methods.
 
-    Least squares over what came after the first token, none of the costs below zero.
+    The costs of steps and drafts are least squares over the time after the first token, none of
+    them below zero.
     """
     plain = plain_costs(bare)
     rows = [
@@ -78,7 +79,7 @@ def drafting_costs(bare: Sequence[Sample], ours: Sequence[Sample]) -> Costs:
 
 
 def survival_of(samples: Sequence[Sample]) -> tuple[Survival, Survival]:
-    """Of the drafts verified with the prompt, and of the later ones."""
+    """The survival of the drafts verified with the prompt, and of the later ones."""
     first: list[tuple[int, bool]] = []
     later: list[tuple[int, bool]] = []
     for sample in samples:
@@ -89,7 +90,7 @@ def survival_of(samples: Sequence[Sample]) -> tuple[Survival, Survival]:
 
 
 def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
-    """Every method of every workload, bare vLLM first."""
+    """Check every method of every workload, bare vLLM first."""
     checks = []
     for workload in dict.fromkeys(name for name, _ in result.measured()):
         names = [method for name, method in result.measured() if name == workload]
@@ -103,8 +104,8 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
         families: dict[str, list[Sample]] = {}
         for name in names:
             families.setdefault(_family(name), []).extend(ours[name])
-        nobody = Survival()
-        alone_s = _forecast_s(plain_costs(bare), bare, nobody, nobody)
+        undrafted = Survival()
+        alone_s = _forecast_s(plain_costs(bare), bare, undrafted, undrafted)
         measured_s = _mean_s(bare)
         checks.append(ForecastCheck(workload, BARE, measured_s, alone_s, 1.0, None))
         for name in names:
@@ -125,9 +126,9 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
 
 
 def _paces(result: BenchResult, workload: str, names: Sequence[str]) -> dict[str, float]:
-    """How slow the machine was while each method was measured, as bare vLLM beside it felt it.
+    """How slow the machine was beside each method: bare vLLM's mean time then over its mean time.
 
-    Methods are measured one after another, and a shared machine is not the same for all of them.
+    Methods are measured one after another, and other load of the machine changes meanwhile.
     """
     usual_s = _mean_s(result.settled(workload, BARE))
     return {name: _mean_s(result.settled(workload, BARE, name)) / usual_s for name in names}
@@ -150,7 +151,7 @@ def _family(method: str) -> str:
 
 
 def _forecast_s(costs: Costs, samples: Sequence[Sample], first: Survival, later: Survival) -> float:
-    """The mean over the answers' own lengths; each pass is priced as an average one."""
+    """Forecast the mean time of answers of these lengths, at the cost of an average pass."""
     num_later = sum(sample.num_passes - 1 for sample in samples) or 1
     tokens = sum(sum(s.drafted) - s.first_drafted for s in samples) / num_later
     share = sum(len(s.drafted) - bool(s.first_drafted) for s in samples) / num_later
@@ -165,10 +166,10 @@ def _forecast_s(costs: Costs, samples: Sequence[Sample], first: Survival, later:
 
 
 def _survival(passes: Sequence[tuple[int, bool]]) -> Survival:
-    """From how many tokens each pass accepted, and whether there were more to accept.
+    """Estimate survival from how many tokens each pass accepted, and whether the answer went on.
 
-    An answer's last pass accepts no more than was left to say, and tells nothing of what is
-    beyond: it counts as far as it goes (the product limit of Kaplan and Meier).
+    The last pass of an answer could not accept more than was left of the answer. It counts only up
+    to there (the product limit of Kaplan and Meier).
     """
     shares, share = [], 1.0
     for place in range(max((accepted for accepted, _ in passes), default=0)):
@@ -182,7 +183,7 @@ def _survival(passes: Sequence[tuple[int, bool]]) -> Survival:
 def _least_squares(
     rows: NDArray[np.float64], seconds: NDArray[np.float64]
 ) -> tuple[float, float, float]:
-    """Coefficients of steps, drafted passes and drafted tokens; those below zero are left out."""
+    """The costs of a step, a drafted pass and a drafted token; 0 for those that come out below."""
     kept = [column for column in range(rows.shape[1]) if rows[:, column].any()]
     while kept:
         found, *_ = np.linalg.lstsq(rows[:, kept], seconds, rcond=None)

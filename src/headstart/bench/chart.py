@@ -1,7 +1,7 @@
-"""Charts as SVG text, drawn for a page 390 pixels wide and scaled up from there.
+"""Charts as SVG text, drawn for a page 390 pixels wide and scaled to any other.
 
-Colours are CSS variables of the page around them (`STYLE` defines them, for light and for dark),
-so a chart alone in a file carries the same style with it.
+Colours are CSS variables, which `STYLE` defines for light and dark pages. `standalone` puts the
+style into a chart that is a file of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ WIDTH = 380
 LEFT, RIGHT = 44, 12
 ROW = 30
 PALETTE = tuple(f"c{number}" for number in range(10))
-KINDS = ("k0", "k1", "k2", "k3", "k4")  # of stretches: no colour that a curve has
+KINDS = ("k0", "k1", "k2", "k3", "k4")  # colours of spans, none of which a curve has
 
 STYLE = """
 :root{--paper:#fff;--ink:#1c1c1e;--grey:#6b6b72;--rule:#e3e3e8;
@@ -32,7 +32,7 @@ svg.chart .even{stroke:var(--ink);stroke-width:1;stroke-dasharray:4 3}
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values on a stretch of the page."""
+    """Maps values to positions on the page."""
 
     low: float
     high: float
@@ -40,12 +40,12 @@ class Scale:
     stop: float
 
     def __call__(self, value: float) -> float:
-        """Where on the page it lies."""
+        """The position of a value."""
         span = self.high - self.low or 1.0
         return self.start + (value - self.low) / span * (self.stop - self.start)
 
     def ticks(self, about: int = 5) -> list[float]:
-        """Round values within it."""
+        """Round values within the scale."""
         step = _round_step((self.high - self.low) / about)
         first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
         return [number * step for number in range(first, last + 1)]
@@ -61,14 +61,14 @@ def lines(
     height: int = 230,
     nothing: str = "nothing was measured",
 ) -> str:
-    """Curves over one axis; ``even`` draws the level at which nothing is won or lost."""
+    """Draw curves; ``even`` is a dashed line at the value of no gain and no loss."""
     points = [point for curve in series.values() for point in curve]
     if not points:
         return empty(nothing)
     tops = [y for _, y in points] + ([even] if even is not None else [])
     xs = [x for x, _ in points]
     top, bottom = 24 + 15 * _num_key_rows(series), height - 34
-    # A single place stands in the middle.
+    # A single x is drawn in the middle.
     low, high = (min(xs), max(xs)) if min(xs) < max(xs) else (xs[0] - 10, xs[0] + 10)
     across = Scale(low, high, LEFT, WIDTH - RIGHT)
     up = Scale(min(0.0, *tops), max(tops) * 1.05 or 1.0, bottom, top)
@@ -91,7 +91,7 @@ def lines(
 def strips(
     groups: Mapping[str, Sequence[float]], label: str, colours: Mapping[str, str] | None = None
 ) -> str:
-    """Every sample as a dot on its group's row, the median as a bar with its value."""
+    """Draw each group as a row of dots, with a bar at the median."""
     values = [value for samples in groups.values() for value in samples]
     if not values:
         return empty("nothing was measured")
@@ -108,7 +108,7 @@ def strips(
         y = 14 + ROW * number + ROW / 2
         parts.append(_text(left - 6, y + 4, name, "", "end"))
         for place, value in enumerate(samples):
-            spread = ((place * 7919) % 11 - 5) * 1.2  # apart, and the same at every drawing
+            spread = ((place * 7919) % 11 - 5) * 1.2  # jitter that is the same every time
             parts.append(_dot(across(value), y + spread, colour, 2.2, 0.45))
         if samples:
             x = across(median(samples))
@@ -123,7 +123,7 @@ def strips(
 def spans(
     rows: Mapping[str, Sequence[tuple[str, float, float]]], label: str, kinds: Sequence[str]
 ) -> str:
-    """Stretches of named kinds on rows of one axis: a Gantt chart, or stacked bars."""
+    """Draw rows of spans (kind, start, stop): a Gantt chart, or stacked bars."""
     ends = [stop for row in rows.values() for _, _, stop in row]
     if not ends:
         return empty("nothing was measured")
@@ -152,12 +152,12 @@ def spans(
 
 
 def empty(reason: str) -> str:
-    """In place of a chart there is nothing to draw for."""
+    """The text that stands where a chart has no data."""
     return f'<p class="none">{escape(reason)}</p>'
 
 
 def standalone(chart: str) -> str:
-    """A chart as a file of its own."""
+    """The chart as a file of its own."""
     styled = f"<style>{STYLE}svg.chart{{background:var(--paper)}}</style>"
     opened = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     head, _, rest = opened.partition(">")
@@ -185,7 +185,7 @@ def _grid(across: Scale, up: Scale, top: float, bottom: float) -> list[str]:
 
 
 def _places(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Column offset and row of each entry of a key, as long as their words are."""
+    """The x offset and the row of each entry of a key."""
     x, row, places = 0, 0, []
     for name in names:
         width = 24 + round(6.4 * len(name))

@@ -1,4 +1,4 @@
-"""Two results side by side: what became faster or slower, and whether that can be told."""
+"""Compares two results: which methods became faster or slower by more than their intervals."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from headstart.errors import BenchError
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One method in one workload, by its speed-up over bare vLLM in each of the two runs."""
+    """The speed-ups of one method in one workload, in two results."""
 
     workload: str
     method: str
@@ -18,19 +18,19 @@ class Change:
 
     @property
     def is_regression(self) -> bool:
-        """Slower, and by more than both intervals allow."""
+        """Whether it became slower and the intervals do not overlap."""
         return self.after.high < self.before.low
 
     @property
     def is_gain(self) -> bool:
-        """Faster, and by more than both intervals allow."""
+        """Whether it became faster and the intervals do not overlap."""
         return self.after.low > self.before.high
 
 
 def compare(before: BenchResult, after: BenchResult) -> list[Change]:
-    """Whatever both have measured, in the order of the second.
+    """Compare what both results measured, in the order of the second.
 
-    Ratios over each run's own bare vLLM are compared, so the runs may be of different days.
+    The speed-ups are over each result's own bare vLLM, so the two may be of different days.
     """
     known = set(before.measured())
     changes = [
@@ -44,5 +44,7 @@ def compare(before: BenchResult, after: BenchResult) -> list[Change]:
         if (workload, method) in known
     ]
     if not changes:
-        raise BenchError("the two results have no workload and method in common")
+        raise BenchError(
+            "the two results have no workload and method in common: measure one that both have"
+        )
     return changes

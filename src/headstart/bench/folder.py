@@ -1,35 +1,51 @@
-"""A person's own recordings as clips: a folder in DSEC's layout, or videos with events beside them.
+"""A workload of a user's own recordings: a folder in DSEC's layout, or videos and events.
 
 DSEC: ``<sequence>/events/left/events.h5`` with ``<sequence>/images/timestamps.txt`` and
 ``<sequence>/images/left/rectified/*.png``. Otherwise each video of the folder is a recording, and
-a file of events of the same name beside it (``drive.mp4``, ``drive.h5``) is what the event camera
-saw, on the video's clock.
+an event file of the same name (``drive.mp4``, ``drive.h5``) holds the events of that video, on the
+video's clock.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from headstart.bench.workloads import Workload, rotating
 from headstart.errors import BenchError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.events import Events, SensorSize
-from headstart.media.readers.opening import open_recording
-from headstart.media.video import Video, stream_frames
+from headstart.media.readers.opening import SUFFIXES, open_recording
+from headstart.media.video import Video, frame_times
 
+DEFAULT_QUESTION = "What is happening in this scene?"
+NUM_FRAMES = 8
 CLIP_US = 1_000_000
-WINDOW_US = 50_000  # of events, at the clip's end: models of events refuse long ones
+WINDOW_US = 50_000  # the events at a clip's end: event models refuse long windows
 VIDEOS = (".mp4", ".mkv", ".avi", ".mov", ".webm")
-EVENTS = (".h5", ".hdf5", ".npz", ".npy", ".raw", ".dat", ".aedat4", ".csv")
 DSEC_EVENTS = "events/left/events.h5"
 DSEC_SENSOR = SensorSize(640, 480)
+
+
+def folder_workloads(
+    folder: Path,
+    questions: Sequence[str],
+    answers: int,
+    max_tokens: int,
+    sensor: SensorSize | None,
+) -> list[Workload]:
+    """One stream of the folder's recordings, a clip a second, the same in every round."""
+    clips = clips_in(folder, answers, NUM_FRAMES, sensor)
+    items = rotating(clips, list(questions) or [DEFAULT_QUESTION])
+    words = f"{len(clips)} clips of a second from {folder.name}"
+    return [Workload("folder", words, lambda number, stream: items, max_tokens)]
 
 
 def clips_in(
     folder: Path, max_clips: int, num_frames: int, sensor: SensorSize | None = None
 ) -> list[Clip]:
-    """One-second clips in the order of recording, at most so many, read into memory."""
+    """Read the first ``max_clips`` clips of a second, in the order they were recorded."""
     found: list[Clip] = []
     for clip in _clips(folder, num_frames, sensor):
         found.append(clip)
@@ -54,8 +70,8 @@ def _clips(folder: Path, num_frames: int, sensor: SensorSize | None) -> Iterator
 
 
 def _video_clips(path: Path, num_frames: int, sensor: SensorSize | None) -> Iterator[Clip]:
-    events = next((f for end in EVENTS if (f := path.with_suffix(end)).exists()), None)
-    duration_us = max(time_us for time_us, _ in stream_frames(path))
+    events = next((f for end in SUFFIXES if (f := path.with_suffix(end)).exists()), None)
+    duration_us = int(frame_times(path)[-1])
     for start_us in range(0, duration_us - CLIP_US + 1, CLIP_US):
         stop_us = start_us + CLIP_US
         video = Video.read(path, num_frames, start_us, stop_us)

@@ -1,4 +1,4 @@
-"""Logged answers: what a target said, clip by clip, in the order it was asked."""
+"""Reads logs of a target's answers, in the order they were given."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.drafters.port import Ask, StreamKey
 from headstart.errors import ReplayError
+from headstart.speculation.drafter import DraftRequest, StreamKey
 
 Tokenize = Callable[[str], Sequence[int]]
 
@@ -19,16 +19,16 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 class LoggedAnswer:
     """One row: a question about a clip, and what the target answered."""
 
-    ask: Ask
+    request: DraftRequest
     tokens: tuple[int, ...]
     drafted: tuple[int, ...] = ()
-    """What a drafter of its own said to the same question, where it was logged."""
+    """What another model answered to the same question, where the log has it."""
 
 
 class WordTokens:
-    """Words and punctuation marks, numbered as they come: for logs of text without a tokenizer.
+    """Numbers words and punctuation marks as they come, for logs of text without a tokenizer.
 
-    A model's own tokens are shorter than words, so figures differ from those of its tokenizer.
+    A model's tokens are shorter than words, so its own tokenizer gives other figures.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class WordTokens:
 
 
 def model_tokens(directory: Path) -> Tokenize:
-    """The tokenizer of a model on disk, read by transformers."""
+    """The tokenizer of a model on disk; needs transformers."""
     try:
         from transformers import AutoTokenizer
     except ImportError as error:
@@ -51,7 +51,9 @@ def model_tokens(directory: Path) -> Tokenize:
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
     except (OSError, ValueError) as error:
-        raise ReplayError(f"{directory} holds no tokenizer that transformers reads") from error
+        raise ReplayError(
+            f"{directory} holds no tokenizer that transformers reads: give a model's directory"
+        ) from error
 
     def tokenize(text: str) -> list[int]:
         return [int(token) for token in tokenizer.encode(text, add_special_tokens=False)]
@@ -60,7 +62,7 @@ def model_tokens(directory: Path) -> Tokenize:
 
 
 def read_log(file: Path, tokenize: Tokenize | None = None) -> list[LoggedAnswer]:
-    """The rows of a JSONL file, oldest first as they stand in it."""
+    """Read a JSONL file whose rows are in the order of their answers."""
     tokenize = tokenize or WordTokens()
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -80,15 +82,15 @@ def _rows(file: Path, lines: list[str], tokenize: Tokenize) -> Iterator[LoggedAn
             row = json.loads(line)
             if not isinstance(row, dict):
                 raise TypeError("not an object")
-            ask = Ask(
-                request=str(number),
+            request = DraftRequest(
+                id=str(number),
                 stream=StreamKey(str(row.get("tenant", "")), str(row.get("stream", ""))),
                 question=str(row["question"]),
             )
             tokens = _tokens(row, "target", tokenize)
             if not tokens:
                 raise ValueError("the answer is empty")
-            yield LoggedAnswer(ask, tokens, _tokens(row, "draft", tokenize, required=False))
+            yield LoggedAnswer(request, tokens, _tokens(row, "draft", tokenize, required=False))
         except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise ReplayError(
                 f"{file}, line {number}: {error}. A row holds question and target_tokens or "

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from headstart.bench.result import BARE
+from headstart.engine.drafter.placement import EngineResources, Machine, alone_on_two
 from headstart.engine.headstart import Headstart
 from headstart.engine.options import EventDrafter, Sources
-from headstart.engine.placement import Machine, Seat, alone_on_two
+from headstart.speculation.registry import DEFAULT_DRAFTERS, REGISTERED
 
 TIMED = "timed"
 TWO_DEVICES = "bare vLLM x2"
-SILENT = Sources(memory=False, ngram=False)
+SILENT = Sources(drafters=())
 # A model that was not taught JSON fills its answer with blanks where a grammar allows them.
 TIGHT_JSON = {"backend": "xgrammar", "disable_any_whitespace": True}
 PEER_DRAFTS = {"per_request_spec_decode_metrics": "summary"}
@@ -25,12 +26,12 @@ class Method:
 
     name: str
     words: str
-    """What it is, for a person."""
+    """What it is; shown on the page of charts."""
     sources: Sources | None = None
     """None where vLLM's scheduler is left as it is."""
     drafter: bool = False
     vllm: Mapping[str, Any] = field(default_factory=dict)
-    seat: Seat = field(default_factory=Seat)
+    resources: EngineResources = field(default_factory=EngineResources)
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ class Rig:
             "enable_mm_processor_stats": False,
             "structured_outputs_config": TIGHT_JSON,
         }
-        arguments = {**fixed, **self.vllm, **method.vllm, **method.seat.arguments}
+        arguments = {**fixed, **self.vllm, **method.vllm, **method.resources.arguments}
         if method.sources is None:
-            with method.seat.taken():
+            with method.resources.taken():
                 return Headstart(self.target, max_draft_tokens=0, vllm=arguments)
         beside = None
         if method.drafter and self.drafter is not None:
@@ -70,7 +71,7 @@ class Rig:
         )
 
     def methods(self, two_devices: bool = False) -> tuple[list[Method], list[str]]:
-        """Those that can run here, bare vLLM first; and of the others, why not."""
+        """The methods that can run here, bare vLLM first, and why the others cannot."""
         notes = []
         found = [
             Method(BARE, "vLLM alone, with its own scheduler"),
@@ -79,7 +80,7 @@ class Rig:
                 "the same with its vision tower timed: the fifth stage, and what that costs",
                 vllm={"enable_mm_processor_stats": True},
             ),
-            Method("none", "headstart's scheduler, and nobody who drafts", SILENT),
+            Method("none", "headstart's scheduler without a drafter", SILENT),
             Method("ngram (vLLM)", "vLLM's own prompt lookup", vllm=self._peer("ngram")),
         ]
         if find_spec("arctic_inference") is not None:
@@ -90,28 +91,23 @@ class Rig:
             notes.append(
                 "suffix (vLLM) was not measured: arctic-inference is not installed beside vLLM"
             )
-        found.append(
-            Method("memory", "the stream's earlier answers", Sources(memory=True, ngram=False))
-        )
+        found += [
+            Method(row.name, f"drafts from {row.drafts_from}", Sources(drafters=(row.name,)))
+            for row in REGISTERED
+        ]
+        together = " and ".join(DEFAULT_DRAFTERS)
         if self.drafter is not None:
             found.append(Method("eventgpt", "the event camera's model beside it", SILENT, True))
-            found.append(Method("cascade", "memory, ngram and eventgpt", Sources(), True))
+            found.append(Method("cascade", f"{together}, and eventgpt", Sources(), True))
         else:
-            found.append(Method("cascade", "memory and ngram", Sources()))
+            found.append(Method("cascade", together, Sources()))
             notes.append("eventgpt was not measured: no drafter was given (--drafter)")
-        found.append(
-            Method(
-                "wrong",
-                "a source that is always wrong: what knowing when to stop is worth",
-                Sources(memory=False, ngram=False, rehearsal=True),
-            )
-        )
         if two_devices:
             found.append(
                 Method(
                     TWO_DEVICES,
                     "vLLM alone on both devices: two GPUs by tensor parallelism, or every core",
-                    seat=alone_on_two(Machine.here()),
+                    resources=alone_on_two(Machine.here()),
                 )
             )
         else:

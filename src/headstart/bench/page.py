@@ -1,4 +1,4 @@
-"""A result as one HTML page: no script, nothing loaded from anywhere, readable on a phone."""
+"""A result as one HTML page, without scripts or anything to load, readable on a phone."""
 
 from html import escape
 

@@ -1,13 +1,13 @@
-"""The charts of a bench's page, each from the samples of one workload."""
+"""The charts of a result's page, each of one workload."""
 
 from collections.abc import Mapping
 from statistics import median
 
+from headstart.answers.timeline import Stage
 from headstart.bench.calibration import survival_of
 from headstart.bench.chart import PALETTE, lines, spans, strips
 from headstart.bench.result import BARE, BenchResult
 from headstart.bench.sample import Sample
-from headstart.drafting.timeline import Stage
 
 MAX_POSITIONS = 32
 LENGTH_BINS = 6
@@ -16,18 +16,18 @@ Curves = dict[str, list[tuple[float, float]]]
 
 
 def colours_of(result: BenchResult) -> dict[str, str]:
-    """One colour a method, the same in every chart."""
+    """Each method's colour, which is the same in every chart."""
     names = [BARE, *(name for name in result.methods if name != BARE)]
     return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
 
 
 def methods_of(result: BenchResult, workload: str) -> list[str]:
-    """Those measured in a workload, bare vLLM first."""
+    """The methods measured in a workload, bare vLLM first."""
     return [BARE, *(method for name, method in result.measured() if name == workload)]
 
 
 def distribution(result: BenchResult, workload: str, measure: str, label: str) -> str:
-    """Every sample of every method, in milliseconds."""
+    """Draw every sample of every method, in milliseconds."""
     groups = {
         method: [getattr(s, measure) * 1e3 for s in result.settled(workload, method)]
         for method in methods_of(result, workload)
@@ -36,7 +36,7 @@ def distribution(result: BenchResult, workload: str, measure: str, label: str) -
 
 
 def acceptance(result: BenchResult, workload: str) -> tuple[str, str]:
-    """Share of drafts of which so many tokens were accepted: with the prompt, and after it."""
+    """Draw how much of the drafts was accepted: of those with the prompt, and of later ones."""
     curves: tuple[Curves, Curves] = ({}, {})
     for method in methods_of(result, workload)[1:]:
         survivals = survival_of(result.settled(workload, method))
@@ -58,7 +58,7 @@ def acceptance(result: BenchResult, workload: str) -> tuple[str, str]:
 
 
 def stages(result: BenchResult, workload: str) -> str:
-    """The median time of each stage, end to end."""
+    """Draw the median time of each stage, one after another."""
     rows = {}
     for method in methods_of(result, workload):
         samples, start, row = result.settled(workload, method), 0.0, []
@@ -71,7 +71,7 @@ def stages(result: BenchResult, workload: str) -> str:
 
 
 def gantt(result: BenchResult, workload: str) -> tuple[str, str]:
-    """One answer, bare and with the method that is fastest here; and which answer it is."""
+    """Draw one answer of bare vLLM and of the fastest method; the second text says which."""
     best = max(
         methods_of(result, workload)[1:],
         key=lambda method: result.ratio(workload, method, "end_to_end_s").value,
@@ -87,7 +87,7 @@ def gantt(result: BenchResult, workload: str) -> tuple[str, str]:
 
 
 def speedup_by_length(result: BenchResult, workload: str) -> str:
-    """End to end against how long the answer is, in bins of as many answers each."""
+    """Draw the end-to-end speed-up against the length of the answer."""
     curves: Mapping[str, list[tuple[float, float]]] = {
         method: _binned(
             [

@@ -7,19 +7,23 @@ token of its own. Tokens per pass is all tokens of the log over all passes.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from math import ceil
 
 from headstart.bench.baselines import FiveGram, PastOracle, PreviousAnswer, RawWords, RecentSuffix
 from headstart.bench.log import LoggedAnswer
-from headstart.drafters.cascade import Cascade
-from headstart.drafters.memory import Memory
-from headstart.drafters.ngram import Ngram
-from headstart.drafters.port import Ask, Drafter
-from headstart.drafting.draft import Draft
-from headstart.drafting.verdict import Verdict
-from headstart.drafting.vocabulary import TextVocabulary
 from headstart.errors import ReplayError
+from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import Drafter, DraftRequest
+from headstart.speculation.registry import (
+    DEFAULT_DRAFTERS,
+    REGISTERED,
+    MemoryLimits,
+    build_cascade,
+)
+from headstart.speculation.verdict import Verdict
+from headstart.speculation.vocabulary import TextVocabulary
 
 ANY_ID = TextVocabulary(2**62)
 
@@ -39,23 +43,16 @@ class DraftLimits:
 
 @dataclass(frozen=True, slots=True)
 class ReplayedAnswer:
-    """What became of one answer."""
+    """One answer, and the verdict of each pass over it."""
 
+    tokens: tuple[int, ...]
     verdicts: tuple[Verdict, ...]
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """The answer, put together from the verdicts."""
-        return tuple(token for verdict in self.verdicts for token in verdict.tokens)
 
     @property
     def was_accepted(self) -> list[bool]:
         """For each token whether it had been drafted."""
-        return [
-            place < len(verdict.accepted)
-            for verdict in self.verdicts
-            for place in range(len(verdict.tokens))
-        ]
+        passes = ([True] * verdict.num_accepted + [False] for verdict in self.verdicts)
+        return list(chain.from_iterable(passes))[: len(self.tokens)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,7 @@ class Replay:
     @property
     def first_block(self) -> float:
         """Mean number of tokens accepted of the draft made before the first token."""
-        return sum(len(a.verdicts[0].accepted) for a in self.answers) / len(self.answers)
+        return sum(a.verdicts[0].num_accepted for a in self.answers) / len(self.answers)
 
     def passes(self, share: float) -> int:
         """The number of passes that this share of the answers does not exceed."""
@@ -111,70 +108,64 @@ class Replay:
         }
 
 
-class WithWords:
-    """A `Drafter`: a cascade on whose boards the logged words stand from the beginning.
+class DrafterWords:
+    """A `Drafter`: a cascade, on whose boards the logged words of another model are posted at once.
 
     The best case for a drafter beside the target: it is done before the first pass.
     """
 
-    def __init__(self, name: str, cascade: Cascade, words: dict[str, tuple[int, ...]]) -> None:
-        self.name = name
-        self._cascade = cascade
+    name = "memory + drafter's words"
+
+    def __init__(self, words: dict[str, tuple[int, ...]]) -> None:
+        self._cascade = build_cascade(DEFAULT_DRAFTERS, ANY_ID)
         self._words = words
 
-    def begin(self, ask: Ask) -> None:
-        """See `Drafter`."""
-        self._cascade.begin(ask)
-        if words := self._words.get(ask.request):
-            self._cascade.post(ask.request, Draft(words, "drafter", made_at_s=0.0))
+    def begin(self, request: DraftRequest) -> None:
+        self._cascade.begin(request)
+        if words := self._words.get(request.id):
+            self._cascade.post(request.id, Draft(words, "drafter", made_at_s=0.0))
 
-    def propose(self, request: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        """See `Drafter`."""
-        return self._cascade.propose(request, confirmed, max_tokens).tokens
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        return self._cascade.propose(request_id, confirmed, max_tokens).tokens
 
-    def finish(self, request: str, answer: Sequence[int]) -> None:
-        """See `Drafter`."""
-        self._cascade.finish(request, answer)
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        self._cascade.finish(request_id, answer)
 
 
 def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -> Replay:
-    """Run one drafter over a log; it is told of an answer's end only when it is there."""
+    """Run one drafter over a log; it learns an answer only when that is complete."""
     replayed = []
     for answer in log:
-        request, tokens = answer.ask.request, answer.tokens
-        drafter.begin(answer.ask)
+        request, tokens = answer.request, answer.tokens
+        drafter.begin(request)
         verdicts: list[Verdict] = []
-        confirmed: tuple[int, ...] = ()
-        while len(confirmed) < len(tokens):
+        num_said = 0
+        while num_said < len(tokens):
             limit = limits.later if verdicts else limits.first
-            draft = tuple(drafter.propose(request, confirmed, limit))[:limit]
-            verdict = Verdict.greedy(draft, tokens[len(confirmed) :])
-            verdicts.append(verdict)
-            confirmed += verdict.tokens
-        drafter.finish(request, tokens)
-        replayed.append(ReplayedAnswer(tuple(verdicts)))
+            drafted = tuple(drafter.propose(request.id, tokens[:num_said], limit))[:limit]
+            draft = Draft(drafted, drafter.name, 0.0, num_said)
+            verdicts.append(Verdict.greedy(draft, tokens[num_said:]))
+            num_said += verdicts[-1].num_accepted + 1
+        drafter.finish(request.id, tokens)
+        replayed.append(ReplayedAnswer(tokens, tuple(verdicts)))
     return Replay(drafter.name, tuple(replayed), isinstance(drafter, PastOracle))
 
 
 def methods(log: Sequence[LoggedAnswer]) -> list[Callable[[], Drafter]]:
-    """Makers of all drafters of the table: the blind ones first, the one that cheats last."""
-    said = {row.ask.request: row.tokens for row in log}
-    words = {row.ask.request: row.drafted for row in log if row.drafted}
-
-    def remembering_and_seeing() -> Drafter:
-        cascade = Cascade([Memory(), Ngram()], ANY_ID)
-        return WithWords("memory + drafter's words", cascade, words)
-
-    seeing: list[Callable[[], Drafter]] = [lambda: RawWords(words)] if words else []
-    both: list[Callable[[], Drafter]] = [remembering_and_seeing] if words else []
+    """Makers of all drafters of the table: baselines, the registered ones, and an upper bound."""
+    said = {row.request.id: row.tokens for row in log}
+    words = {row.request.id: row.drafted for row in log if row.drafted}
+    with_words: list[Callable[[], Drafter]] = []
+    if words:
+        with_words = [lambda: RawWords(words), lambda: DrafterWords(words)]
+    registered = [row.build for row in REGISTERED if row.is_default]
     return [
-        *seeing,
+        *with_words[:1],
         PreviousAnswer,
         FiveGram,
         RecentSuffix,
-        Ngram,
-        Memory,
-        *both,
+        *(partial(build, MemoryLimits()) for build in registered),
+        *with_words[1:],
         lambda: PastOracle(said),
     ]
 

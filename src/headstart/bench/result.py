@@ -1,4 +1,4 @@
-"""A finished bench: its samples, what was run where, and the summary everything else quotes."""
+"""The result of a bench: its samples, its environment, and the summary of both."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ BARE = "bare vLLM"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One workload played by one engine from start to end: what throughput is made of."""
+    """The counted time and tokens of one workload on one engine, for throughput."""
 
     workload: str
     method: str
@@ -29,7 +29,7 @@ class Block:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """Everything a run knows of itself."""
+    """What a bench measured, and on what."""
 
     environment: dict[str, Any]
     samples: tuple[Sample, ...]
@@ -37,11 +37,11 @@ class BenchResult:
     notes: tuple[str, ...] = ()
     """What was not measured, and why."""
     workloads: dict[str, str] = field(default_factory=dict)
-    """Name, and what it is."""
+    """Each workload's name and description."""
     methods: dict[str, str] = field(default_factory=dict)
 
     def settled(self, workload: str, method: str, beside: str | None = None) -> list[Sample]:
-        """The samples that count; of bare vLLM all, or those taken in turn with one method."""
+        """The samples after the warm-up; with ``beside`` only those taken in turn with it."""
         return [
             sample
             for sample in self.samples
@@ -51,18 +51,18 @@ class BenchResult:
         ]
 
     def pairs(self, workload: str, method: str) -> list[tuple[Sample, Sample]]:
-        """Bare vLLM and a method on the same question, asked in turn."""
+        """The samples of bare vLLM and of a method that answer the same question, in pairs."""
         bare = {sample.pair: sample for sample in self.settled(workload, BARE, method)}
         ours = self.settled(workload, method)
         return [(bare[sample.pair], sample) for sample in ours if sample.pair in bare]
 
     def measured(self) -> Iterator[tuple[str, str]]:
-        """Each workload with each method other than bare vLLM that has samples in it."""
+        """Yield every workload and method, bare vLLM excepted, that have pairs of samples."""
         seen = dict.fromkeys((s.workload, s.method) for s in self.samples if s.settled)
         yield from (key for key in seen if key[1] != BARE and self.pairs(*key))
 
     def ratio(self, workload: str, method: str, measure: str) -> Ratio:
-        """Of medians over bare vLLM, of ``end_to_end_s`` or ``first_token_s``."""
+        """The speed-up over bare vLLM, by medians of ``end_to_end_s`` or ``first_token_s``."""
         pairs = self.pairs(workload, method)
         return ratio_of_medians(
             [getattr(bare, measure) for bare, _ in pairs],
@@ -70,12 +70,12 @@ class BenchResult:
         )
 
     def _ratio_p95(self, workload: str, method: str) -> float:
-        """Of what one answer in twenty takes longer than."""
+        """The speed-up over bare vLLM of the 95th percentile of end-to-end times."""
         bare, ours = zip(*self.pairs(workload, method), strict=True)
         return _p95_s(bare) / _p95_s(ours)
 
     def throughput(self, workload: str, method: str) -> float:
-        """Tokens a second over bare vLLM's; the median of the rounds."""
+        """Tokens a second as a multiple of bare vLLM's; the median of the rounds."""
         rates = {
             (block.round, block.method): block.num_tokens / block.seconds
             for block in self.blocks
@@ -91,7 +91,7 @@ class BenchResult:
         return median(ratios)
 
     def same_as_before(self, workload: str, method: str) -> float:
-        """The share of answers that repeat their stream's last one, token for token."""
+        """The share of answers equal to the answer before them on the same stream."""
         said = {
             sample.pair: sample.words
             for sample in self.samples
@@ -105,7 +105,7 @@ class BenchResult:
         return fmean(repeats) if repeats else 0.0
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Workload, method, and its figures; the ratios are above one where it is faster."""
+        """The figures of each method of each workload; ratios above one are speed-ups."""
         table: dict[str, dict[str, dict[str, float]]] = {}
         for workload, method in self.measured():
             samples = self.settled(workload, method)
@@ -132,7 +132,7 @@ class BenchResult:
         return table
 
     def write(self, path: Path) -> None:
-        """As JSON, whole."""
+        """Write everything as JSON."""
         whole = {
             "format": FORMAT,
             "summary": self.summary(),
@@ -149,7 +149,7 @@ class BenchResult:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """What `write` wrote."""
+        """Read what `write` wrote."""
         try:
             given = json.loads(path.read_text())
             if given["format"] != FORMAT:
@@ -163,7 +163,9 @@ class BenchResult:
                 methods=given["methods"],
             )
         except (json.JSONDecodeError, KeyError, TypeError) as error:
-            raise BenchError(f"{path} is no result of `headstart bench` ({error!r})") from error
+            raise BenchError(
+                f"{path} is no result of `headstart bench` ({error!r}); give a bench.json"
+            ) from error
 
 
 def _p95_s(samples: Sequence[Sample]) -> float:

@@ -1,27 +1,27 @@
-"""One measured answer, with everything a later reader may want to check."""
+"""One measured answer, as it is kept in a result."""
 
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Self
 
-from headstart.drafting.timeline import Stage
-from headstart.engine.answer import Answer
+from headstart.answers.answer import Answer
+from headstart.answers.timeline import Stage
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Wall times of one answer on one engine. All seconds, from asking on."""
+    """The times of one answer of one engine, in seconds since the question, and its drafts."""
 
     workload: str
     method: str
     beside: str
-    """The method that this one was asked in turn with: its own, or for bare vLLM the other's."""
+    """The method of the trial: equal to ``method``, or the one that bare vLLM is compared with."""
     round: int
     stream: int
     index: int
-    """Of the answer on its stream."""
+    """The answer's place on its stream."""
     settled: bool
-    """Whether it counts: the first answers of a stream only warm up engine and memory."""
+    """Whether it counts; False for a stream's warm-up."""
     end_to_end_s: float
     first_token_s: float
     num_tokens: int
@@ -30,31 +30,31 @@ class Sample:
     accepted: tuple[int, ...]
     """For each pass, how many drafted tokens it accepted."""
     drafted: tuple[int, ...]
-    """For each pass that was handed a draft, how long it was."""
+    """The length of each draft, in order."""
     first_drafted: int
-    """How long the draft was that was verified with the prompt."""
+    """The length of the draft that was verified with the prompt; 0 without one."""
     spans: tuple[tuple[str, str, float, float], ...]
-    """Who (target or drafter), stage, start, end."""
+    """The model (target or drafter), the stage, its start and its end."""
     words: str
-    """A digest of the answer's tokens: equal where the words are."""
+    """A digest of the answer's tokens."""
 
     @property
     def pair(self) -> tuple[int, int, int]:
-        """The same for two samples that were asked the same thing in turn."""
+        """Equal for two samples of the same question."""
         return self.round, self.stream, self.index
 
     @property
     def num_passes(self) -> int:
-        """Of the target."""
+        """Passes of the target."""
         return max(1, len(self.accepted))
 
     @property
     def accepted_with_prompt(self) -> int:
-        """Tokens of the draft that was verified with the prompt."""
+        """Accepted tokens of the draft that was verified with the prompt."""
         return self.accepted[0] if self.first_drafted and self.accepted else 0
 
     def stage_s(self, stage: Stage) -> float:
-        """Time the target spent in a stage."""
+        """The time the target spent in a stage."""
         return sum(
             stop - start
             for who, name, start, stop in self.spans
@@ -63,7 +63,7 @@ class Sample:
 
     @classmethod
     def of(cls, answer: Answer, asked_s: float, answered_s: float, **place: Any) -> Self:
-        """From an answer, when it was asked for and given, and where it belongs."""
+        """The sample of an answer; ``place`` are the fields that say what was asked."""
         timeline = answer.timeline
         decode = [span for span in timeline.spans if span.stage is Stage.DECODE]
         first_s = (decode[0].start_s if decode else answered_s) - asked_s
@@ -79,7 +79,9 @@ class Sample:
             if side is not None
             for span in side.spans
         )
-        opening = [len(fate.tokens) for fate in answer.fates if fate.start == 0]
+        opening = [
+            len(verdict.draft.tokens) for verdict in answer.verdicts if verdict.draft.start == 0
+        ]
         return cls(
             **place,
             end_to_end_s=round(answered_s - asked_s, 6),
@@ -88,19 +90,19 @@ class Sample:
             num_prompt_tokens=answer.num_prompt_tokens,
             num_cached_tokens=answer.num_cached_tokens,
             accepted=answer.accepted_histogram,
-            drafted=tuple(len(fate.tokens) for fate in answer.fates),
+            drafted=tuple(len(verdict.draft.tokens) for verdict in answer.verdicts),
             first_drafted=opening[0] if opening else 0,
             spans=spans,
             words=sha256(repr(answer.token_ids).encode()).hexdigest()[:16],
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """The fields, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def parse(cls, given: dict[str, Any]) -> Self:
-        """What `as_json` wrote."""
+        """The sample that `as_json` gave."""
         spans = tuple((who, stage, start, stop) for who, stage, start, stop in given["spans"])
         lists = {"accepted": tuple(given["accepted"]), "drafted": tuple(given["drafted"])}
         return cls(**{**given, **lists, "spans": spans})

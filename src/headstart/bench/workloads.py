@@ -1,7 +1,8 @@
-"""What is asked of every engine: streams of clips with questions, one after another or at once."""
+"""What is asked of every engine: streams of clips with questions, one stream or several at once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from typing import Any
 
 from headstart.errors import BenchError
@@ -19,12 +20,12 @@ class Item:
 
 
 Camera = Callable[[int, int], Sequence[Item]]
-"""The items of one stream in one round, in order; the same whenever it is called again."""
+"""The items of a round and a stream, in order; the same at every call."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Streams that ask at the same time, each waiting for its answer before it asks on."""
+    """Streams that ask at the same time; each waits for an answer before it asks again."""
 
     name: str
     words: str
@@ -38,9 +39,24 @@ class Workload:
         if not 1 <= self.num_streams <= MAX_STREAMS:
             raise BenchError(f"{self.num_streams} streams at once: give 1 to {MAX_STREAMS}")
 
+    def streams(self, number: int) -> list[Sequence[Item]]:
+        """The items of every stream in a round."""
+        return [self.camera(number, stream) for stream in range(self.num_streams)]
+
 
 def rotating(clips: Sequence[Clip | ClipFiles], questions: Sequence[str]) -> list[Item]:
-    """A question for each clip, the next one each time; with one question, the same one."""
+    """Ask about each clip the next of the questions, over and over."""
     if not questions:
         raise BenchError("nothing to ask: give at least one question")
     return [Item(clip, questions[number % len(questions)]) for number, clip in enumerate(clips)]
+
+
+def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
+    """The workloads of the distribution headstart-lab, which registers them as an entry point."""
+    for found in entry_points(group="headstart.workloads", name="lab"):
+        workloads: list[Workload] = found.load()(answers, max_tokens)
+        return workloads
+    raise BenchError(
+        "without --folder the bench asks about the lab's drives, and headstart-lab is not"
+        " installed: pip install headstart-lab (in a checkout: pip install ./lab), or give --folder"
+    )

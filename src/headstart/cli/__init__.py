@@ -2,10 +2,12 @@
 
 import typer
 
-from headstart.cli import ask, bench, doctor, events, lab, lab_demo, lab_drive, plan, replay, serve
+from headstart.cli import ask, bench, doctor, events, plan, replay, serve
+from headstart.cli.plugins import PluginGroup
 
 app = typer.Typer(
     name="headstart",
+    cls=PluginGroup,
     help="Ask a video language model about a camera's pictures. The same words, sooner.",
     no_args_is_help=True,
     add_completion=False,
@@ -18,9 +20,6 @@ app.command("replay")(replay.replay)
 app.command("serve")(serve.serve)
 app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
-lab.app.command("demo")(lab_demo.demo)
-lab.app.command("drive")(lab_drive.drive)
-app.add_typer(lab.app, name="lab")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`headstart ask`: one question about one clip, streamed, then where the time went."""
+"""`headstart ask`: stream the answer to one question about one clip, then show its timeline."""
 
 import asyncio
 import json
@@ -13,14 +13,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
-from headstart.cli.timeline import fate_table, stage_table
+from headstart.cli.timeline import stage_table, verdict_table
 from headstart.engine.question import schema_text
 from headstart.errors import SchemaError
 from headstart.media.clip import ClipFiles
 from headstart.media.events import SensorSize
 
 if TYPE_CHECKING:
-    from headstart.engine.answer import Answer
+    from headstart.answers.answer import Answer
     from headstart.engine.headstart import Headstart
 
 
@@ -60,7 +60,7 @@ def ask(
         typer.Option(help="An engine argument of vLLM's own, as name=value; repeatable."),
     ] = None,
     max_draft_tokens: Annotated[
-        int, typer.Option(min=0, help="Of a draft, verified at once; 0 drafts nothing.")
+        int, typer.Option(min=0, help="Longest draft that one pass verifies; 0 turns drafting off.")
     ] = 32,
     drafter_vllm: Annotated[
         list[str] | None, typer.Option(help="As --vllm, for the drafter's engine.")
@@ -107,9 +107,9 @@ def ask(
         answer = asyncio.run(_show(headstart, files, question, max_tokens, given_schema, out))
     out.print()
     out.print(stage_table(answer.timeline, answer.drafter_timeline))
-    if answer.fates:
+    if answer.verdicts:
         out.print()
-        out.print(fate_table(answer.fates, answer.timeline.start_s))
+        out.print(verdict_table(answer.verdicts, answer.timeline.start_s))
     out.print(
         f"[dim]{answer.num_prompt_tokens} prompt tokens, {answer.num_cached_tokens} of them cached;"
         f" {len(answer.token_ids)} tokens answered in {answer.num_passes} passes, ended by"
@@ -125,7 +125,7 @@ async def _show(
     schema: dict[str, Any] | None,
     out: Console,
 ) -> "Answer":
-    from headstart.engine.answer import Answer
+    from headstart.answers.answer import Answer
 
     with AnswerScreen(out) as screen:
         async for event in headstart.stream(files, question, max_tokens=max_tokens, schema=schema):

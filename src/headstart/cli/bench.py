@@ -1,9 +1,9 @@
-"""`headstart bench`: bare vLLM beside every method, measured here and now."""
+"""`headstart bench`: measures every method against bare vLLM on this machine."""
 
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
@@ -14,6 +14,12 @@ from headstart.cli.ask import engine_arguments, quieten
 from headstart.cli.errors import report_errors
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
+
+if TYPE_CHECKING:
+    from headstart.bench.methods import Method
+    from headstart.bench.workloads import Workload
+
+Named = TypeVar("Named", "Method", "Workload")
 
 app = typer.Typer(help="Measure drafting against bare vLLM.", no_args_is_help=True)
 RESULT, PAGE = "bench.json", "bench.html"
@@ -27,15 +33,17 @@ def bench(
         str | None, typer.Option(help="A Video-LLaVA: a directory, or a name on the hub.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the result and its page.")] = None,
-    drafter: Annotated[str | None, typer.Option(help="An EventGPT beside it.")] = None,
+    drafter: Annotated[str | None, typer.Option(help="An EventGPT that drafts.")] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
-            exists=True, file_okay=False, help="Your recordings; without it, the lab's drive."
+            exists=True,
+            file_okay=False,
+            help="Your recordings; without it, headstart-lab's drives.",
         ),
     ] = None,
     question: Annotated[
-        list[str] | None, typer.Option(help="What to ask about them; repeatable.")
+        list[str] | None, typer.Option(help="What to ask about your recordings; repeatable.")
     ] = None,
     sensor: Annotated[
         str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
@@ -49,22 +57,25 @@ def bench(
     method: Annotated[
         list[str] | None, typer.Option(help="Only these beside bare vLLM; repeatable.")
     ] = None,
-    answers: Annotated[int, typer.Option(min=2, help="Of each stream, in each round.")] = 12,
-    settle: Annotated[
-        int, typer.Option(min=0, help="How many of them only warm up, and do not count.")
+    answers: Annotated[int, typer.Option(min=2, help="Answers of each stream in each round.")] = 12,
+    warmup: Annotated[
+        int, typer.Option(min=0, help="How many of these answers warm up and do not count.")
     ] = 4,
+    settle: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
     two_devices: Annotated[
         bool,
+        typer.Option("--two-devices", help="Also measure the target alone on both devices."),
+    ] = False,
+    one_engine: Annotated[
+        bool,
         typer.Option(
-            "--two-devices", help="Also the target alone on its and the drafter's device."
+            "--one-engine", help="Run one engine at a time, where two do not fit in memory."
         ),
     ] = False,
-    apart: Annotated[
-        bool, typer.Option(help="One engine at a time, where two do not fit in memory.")
-    ] = False,
+    apart: Annotated[bool, typer.Option(hidden=True)] = False,
     vllm: Annotated[
         list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
     ] = None,
@@ -73,7 +84,7 @@ def bench(
     ] = None,
     verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
 ) -> None:
-    """Measure every method in turn with bare vLLM, on the lab's drive or on your recordings.
+    """Measure every method in turn with bare vLLM, on headstart-lab's drives or your recordings.
 
     Prints a table, and one line of JSON last; writes every sample and a page with charts.
     """
@@ -84,11 +95,14 @@ def bench(
     if not verbose:
         quieten()
     from headstart.bench.environment import environment
+    from headstart.bench.folder import folder_workloads
     from headstart.bench.methods import Rig, checked
     from headstart.bench.page import page
-    from headstart.bench.run import Course, Run
-    from headstart.cli.bench_workloads import folder_workloads, lab_workloads
+    from headstart.bench.run import BenchPlan, Run
+    from headstart.bench.workloads import lab_workloads
 
+    # --settle and --apart are the earlier names of --warmup and --one-engine.
+    plan = BenchPlan(rounds, warmup if settle is None else settle, one_engine or apart)
     rig = Rig(
         checked(target),
         checked(drafter) if drafter else None,
@@ -112,7 +126,7 @@ def bench(
     progress = Console(stderr=True)
     with progress.status("") as status:
         say = status.update if progress.is_terminal else progress.print
-        run = Run(rig.start, methods, workloads, Course(rounds, settle, apart), say)
+        run = Run(rig.start, methods, workloads, plan, say)
         try:
             run.run()
         except KeyboardInterrupt:
@@ -124,7 +138,7 @@ def bench(
             "target": target,
             "drafter": drafter or "none",
             "rounds": rounds,
-            "engines": "one at a time" if apart else "two at a time, asked in turn",
+            "engines": "one at a time" if plan.one_engine else "two at a time, asked in turn",
         },
         samples=tuple(run.samples),
         blocks=tuple(run.blocks),
@@ -145,7 +159,7 @@ def compare(
     before: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A bench.json.")],
     after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A later one.")],
 ) -> None:
-    """Say what became faster or slower between two results; exit with 1 on a regression."""
+    """Print what became faster or slower between two results; exit with 1 on a regression."""
     from headstart.bench.comparison import compare as compare_results
 
     changes = compare_results(BenchResult.read(before), BenchResult.read(after))
@@ -172,7 +186,7 @@ def compare(
         raise typer.Exit(code=1)
 
 
-def _chosen(known: list, names: list[str], kind: str) -> list:  # type: ignore[type-arg]
+def _chosen(known: list[Named], names: list[str], kind: str) -> list[Named]:
     by_name = {item.name: item for item in known}
     for name in names:
         if name not in by_name:

@@ -1,4 +1,4 @@
-"""`headstart doctor`: what is installed, what is missing, and the command that mends it."""
+"""`headstart doctor`: prints what is installed, what is missing, and how to install it."""
 
 import typer
 from rich.console import Console
@@ -10,7 +10,7 @@ _MARKS = {Health.OK: "[green]ok[/]", Health.OPTIONAL: "[yellow]--[/]", Health.BR
 
 
 def doctor() -> None:
-    """Check the installation; exit 1 if an answer cannot be had with it."""
+    """Check the installation; exit with 1 if it cannot answer questions."""
     console = Console()
     findings = inspect()
     table = Table(box=None, pad_edge=False, show_header=False)

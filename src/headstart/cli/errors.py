@@ -1,4 +1,4 @@
-"""How an error reaches a person at a terminal: a message, exit code 1, no traceback."""
+"""Prints errors at a terminal: the message, exit code 1, no traceback."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def report_errors(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A command that prints errors raised on purpose; others keep their traceback."""
+    """Wrap a command to print a `HeadstartError`; other errors keep their traceback."""
 
     @wraps(command)
     def reporting(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:

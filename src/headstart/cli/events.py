@@ -1,4 +1,4 @@
-"""``headstart events``: look at event recordings, make them, convert them."""
+"""``headstart events``: inspect, render, simulate, convert and view event recordings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rich.table import Table
 from headstart.cli.errors import report_errors
 from headstart.cli.picture import sheet, side_by_side
 from headstart.cli.viewer import show
-from headstart.errors import MediaError
-from headstart.media.events import MAX_TIME_US, Events, SensorSize
+from headstart.errors import MediaError, UnknownSensorError
+from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
 from headstart.media.readers.opening import open_recording
 from headstart.media.readers.rectification import RectifyMap
 from headstart.media.recording import Recording
@@ -29,16 +29,19 @@ from headstart.media.summary import Summary
 from headstart.media.video import count_frames, stream_frames, write_frames
 from headstart.media.writers.writing import write_recording
 
-app = typer.Typer(help="Look at event recordings, make them, convert them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Inspect, render, simulate, convert and view event recordings.", no_args_is_help=True
+)
 
 DEFAULTS = SensorModel()
+LARGEST_SENSOR = SensorSize(MAX_SIDE, MAX_SIDE)
 BARS = " ▁▂▃▄▅▆▇█"
 
 Source = Annotated[Path, typer.Argument(help="The recording of events.", show_default=False)]
 Sensor = Annotated[
     str | None, typer.Option(help="Its sensor's size, as 640x480, where the file does not say.")
 ]
-Sort = Annotated[bool, typer.Option("--sort", help="Put events that are out of order in order.")]
+Sort = Annotated[bool, typer.Option("--sort", help="Sort events that are out of time order.")]
 Start = Annotated[int | None, typer.Option(help="From this time on the recording's clock.")]
 Stop = Annotated[int | None, typer.Option(help="Up to, not including, this time.")]
 Offset = Annotated[int, typer.Option(help="What to add to event times to get the video's.")]
@@ -47,12 +50,20 @@ Offset = Annotated[int, typer.Option(help="What to add to event times to get the
 @app.command()
 @report_errors
 def info(source: Source, sensor: Sensor = None, sort: Sort = False) -> None:
-    """Say what a recording holds: how long, how many, how fast, how balanced."""
-    with _open(source, sensor, sort) as recording:
+    """Print a recording's format, sensor, duration, event rate and polarity."""
+    try:
+        recording = _open(source, sensor, sort)
+        size = str(recording.sensor)
+    except UnknownSensorError:
+        # Counting needs no size, so every coordinate that fits the columns is let through.
+        recording = open_recording(source, LARGEST_SENSOR, sort=sort)
+        size = "not stated in the file; other commands need it, as --sensor 640x480"
+    with recording:
         summary = Summary.of(_tracked(recording.blocks(), recording.num_events, "events"))
     table = Table.grid(padding=(0, 2))
     table.add_row("file", str(source))
-    table.add_row("sensor", str(recording.sensor))
+    table.add_row("format", recording.format)
+    table.add_row("sensor", size)
     table.add_row("events", f"{summary.num_events:,}")
     if summary.num_events:
         brighter = summary.num_brighter / summary.num_events
@@ -61,6 +72,8 @@ def info(source: Source, sensor: Sensor = None, sort: Sort = False) -> None:
         table.add_row("times", f"{summary.first_us} to {summary.last_us} us")
         table.add_row("rate", f"{summary.rate_hz:,.0f} events/s, at most {rates.max():,.0f}")
         table.add_row("polarity", f"{brighter:.1%} brighter, {1 - brighter:.1%} darker")
+        (left, right), (top, bottom) = summary.x_range, summary.y_range
+        table.add_row("coordinates", f"x {left} to {right}, y {top} to {bottom}")
         table.add_row("over time", _sparkline(rates))
     Console().print(table)
 
@@ -84,11 +97,11 @@ def render_command(
     ] = None,
     events_offset_us: Offset = 0,
 ) -> None:
-    """Paint a window of a recording as EventGPT sees it."""
+    """Render a window of a recording as EventGPT sees it."""
     with _open(source, sensor, sort) as recording:
         window = _read_window(recording, start_us, stop_us)
         if output.suffix.lower() == ".mp4":
-            write_frames(output, _paint_in_time(window, fps), fps)
+            write_frames(output, _render_in_time(window, fps), fps)
         elif output.suffix.lower() != ".png":
             raise MediaError(f"{output} is neither .png nor .mp4; choose one of them")
         elif video is None:
@@ -129,7 +142,7 @@ def simulate_command(
     ] = DEFAULTS.shot_noise_rate_hz,
     seed: Annotated[int, typer.Option(help="Another seed, other noise.")] = DEFAULTS.seed,
 ) -> None:
-    """Make the events an event camera would have seen of a video."""
+    """Simulate the events that an event camera would have recorded of a video."""
     model = SensorModel(
         threshold_on=threshold_on,
         threshold_off=threshold_off,
@@ -143,7 +156,7 @@ def simulate_command(
     num_frames = count_frames(video)
     pieces = simulate(_scaled(stream_frames(video), size), model)
     counted = _Counted(_tracked(pieces, num_frames, "frames", per_piece=True))
-    first = next(counted)  # tells the sensor's size; the first frame itself gives no events
+    first = next(counted)  # has the sensor's size and no events: nothing has changed yet
     write_recording(output, counted, first.sensor)
     typer.echo(f"{output}: {counted.num_events:,} events of {num_frames} frames at {first.sensor}")
 
@@ -161,7 +174,7 @@ def convert(
         Path | None, typer.Option(help="DSEC's rectify_map.h5: undo the lens on the way.")
     ] = None,
 ) -> None:
-    """Write a recording, or a window of it, in another format; the suffix names it."""
+    """Write a recording, or a window of it, in the format that the output's suffix names."""
     undo = RectifyMap.read(rectify_map).apply if rectify_map else _unchanged
     with _open(source, sensor, sort) as recording:
         if start_us is None and stop_us is None:
@@ -185,7 +198,7 @@ def view(
     events_offset_us: Offset = 0,
     save: Annotated[Path | None, typer.Option(help="Write a .rrd instead of a window.")] = None,
 ) -> None:
-    """Show events, and a video beside them, on one timeline (needs rerun)."""
+    """Show events, and a video of the same scene, on one timeline (needs rerun)."""
     with _open(source, sensor, sort) as recording:
         window = _read_window(recording, start_us, stop_us)
     show(window.shifted(events_offset_us), video, save)
@@ -215,16 +228,16 @@ def _unchanged(events: Events) -> Events:
     return events
 
 
-def _paint_in_time(events: Events, fps: float) -> Iterator[NDArray[np.uint8]]:
+def _render_in_time(events: Events, fps: float) -> Iterator[NDArray[np.uint8]]:
     if not 0 < fps <= 10_000:
-        raise MediaError(f"{fps} frames a second cannot be; give 1 to 10000")
+        raise MediaError(f"{fps} frames a second were asked for; give 1 to 10000")
     num_slices = max(1, round(events.duration_us / 1e6 * fps))
     for piece in slice_by_time(events, num_slices):
         yield render(piece)
 
 
 def _sheet(video: Path, events: Events, summary: Summary) -> Image.Image:
-    """The sheet with the frame that the events lead up to: the last one of their window."""
+    """The sheet with the last frame of the events' window."""
     frame, frame_us = None, 0
     for time_us, candidate in stream_frames(video):
         if frame is not None and time_us > events.t[-1] + 1:
@@ -255,7 +268,7 @@ def _scaled(
 
 
 class _Counted(Iterator[Events]):
-    """Pieces on their way to a writer, counted as they pass."""
+    """Counts the events of pieces on their way to a writer."""
 
     def __init__(self, pieces: Iterable[Events]) -> None:
         self._pieces = iter(pieces)
@@ -270,7 +283,7 @@ class _Counted(Iterator[Events]):
 def _tracked(
     pieces: Iterable[Events], total: int | None, what: str, per_piece: bool = False
 ) -> Iterator[Events]:
-    """Pieces as they pass, with a bar on the terminal's error stream that goes when done."""
+    """Yield pieces, with a progress bar on standard error that disappears at the end."""
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=total)

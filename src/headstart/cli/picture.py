@@ -1,4 +1,4 @@
-"""Pictures for people: slices side by side, and a sheet of frame, events and rate."""
+"""Pictures of events for people: slices side by side, and a sheet of frame, events and rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MARGIN, GAP, PANEL_WIDTH, PLOT_HEIGHT = 36, 24, 720, 190
 
 
 def side_by_side(slices: Sequence[Events]) -> Image.Image:
-    """Each slice as the model sees it, from left to right with a grey line between."""
+    """Draw slices as EventGPT sees them, from left to right with grey lines between them."""
     pictures = [render(piece) for piece in slices]
     line = np.full((pictures[0].shape[0], 2, 3), 160, dtype=np.uint8)
     row = [part for picture in pictures for part in (picture, line)][:-1]
@@ -30,7 +30,7 @@ def side_by_side(slices: Sequence[Events]) -> Image.Image:
 def sheet(
     frame: NDArray[np.uint8], frame_us: int, events: Events, summary: Summary, title: str
 ) -> Image.Image:
-    """A frame, the events around it, and the rate of the whole recording with the place marked."""
+    """Draw a frame, the events before it, and the rate of the recording with their time marked."""
     left, right = _fit(Image.fromarray(frame)), _fit(Image.fromarray(render(events)))
     width = 2 * MARGIN + 2 * PANEL_WIDTH + GAP
     second = MARGIN + PANEL_WIDTH + GAP
@@ -119,7 +119,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 4, 5 times a power of ten."""
+    """The smallest of 1, 2, 4, 5 times a power of ten that is not below ``value``."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))

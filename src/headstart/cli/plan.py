@@ -1,4 +1,4 @@
-"""`headstart plan`: what drafting would be worth, computed from a few figures of the hardware."""
+"""`headstart plan`: forecasts the speed-up of drafting from a few figures of the hardware."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
+from headstart.errors import PlanningError
 from headstart.planner.costs import Costs, DrafterCosts
 from headstart.planner.forecast import bare, break_even_accepted, drafted, one_fused_block
 from headstart.planner.survival import Survival
@@ -16,42 +17,43 @@ from headstart.planner.survival import Survival
 DRAFT_LENGTHS = (2, 4, 8, 16, 32)
 ACCEPTANCES = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)
 BATCHES = (1, 2, 4, 8, 16)
-TYPICAL_VERIFY_SHARE = 0.02  # of a step, where no figure is given: a CPU core's, near enough
+TYPICAL_VERIFY_SHARE = 0.02  # of a step, where no figure is given; about that of a CPU core
 
 
 @report_errors
 def plan(
     prefill_ms: Annotated[
-        float | None, typer.Option(help="From asking to the target's first token, alone.")
+        float | None, typer.Option(help="From the question to the target's first token, alone.")
     ] = None,
     step_ms: Annotated[float | None, typer.Option(help="A decoding step of the target.")] = None,
     tokens: Annotated[int, typer.Option(min=1, help="Length of an answer.")] = 50,
     verify_token_ms: Annotated[
-        float | None, typer.Option(help="What a drafted token adds to a pass; 2% of a step if not.")
+        float | None,
+        typer.Option(help="What a drafted token adds to a pass; by default 2% of a step."),
     ] = None,
     drafter_prefill_ms: Annotated[
-        float | None, typer.Option(help="From asking to the drafter's first token.")
+        float | None, typer.Option(help="From the question to the drafter's first token.")
     ] = None,
-    drafter_step_ms: Annotated[float | None, typer.Option(help="Its decoding step.")] = None,
+    drafter_step_ms: Annotated[
+        float | None, typer.Option(help="A decoding step of the drafter.")
+    ] = None,
     bench: Annotated[
         Path | None,
-        typer.Option("--from", exists=True, dir_okay=False, help="Figures measured by the bench."),
+        typer.Option("--from", exists=True, dir_okay=False, help="A bench.json to forecast from."),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw speed-up against acceptance into this SVG file.")
     ] = None,
-    notes: Annotated[
-        bool, typer.Option("--notes", help="Recompute the tables of the project's first notes.")
-    ] = False,
+    notes: Annotated[bool, typer.Option("--notes", hidden=True)] = False,
 ) -> None:
-    """Forecast end-to-end time, and say how good drafts must be to pay.
+    """Forecast end-to-end time, and how many drafted tokens must be accepted for drafting to pay.
 
-    Either from figures given by hand, or from a bench's result: then for every workload and method
-    that was measured. Prints tables, and one line of JSON last.
+    The forecast is made from figures given by hand, or from a bench's result for every workload
+    and method that it measured. Prints tables, and one line of JSON last.
     """
     if notes:
-        _print_notes()
-    elif bench is not None:
+        raise PlanningError("--notes is now a script: python -m benchmarks.notes_checked")
+    if bench is not None:
         _print_measured(bench)
     elif prefill_ms is None or step_ms is None:
         raise typer.BadParameter("give --prefill-ms and --step-ms, or --from bench.json")
@@ -149,14 +151,6 @@ def _draw(costs: Costs, tokens: int, picture: Path) -> None:
     }
     drawn = lines(curves, "% chance of each drafted token", "speed-up, end to end", even=1.0)
     picture.write_text(standalone(drawn))
-
-
-def _print_notes() -> None:
-    from headstart.planner.notes import tables
-
-    for table in tables():
-        typer.echo(f"{table.title}\n\n{table.markdown()}\n")
-    typer.echo(json.dumps({table.title: table.rows for table in tables()}))
 
 
 def _print_measured(bench: Path) -> None:

@@ -1,4 +1,4 @@
-"""`headstart replay`: what drafting would be worth on answers already given, without a model."""
+"""`headstart replay`: measures drafting on logged answers, without a model."""
 
 import json
 from pathlib import Path
@@ -19,20 +19,23 @@ MAX_POSITIONS = 8
 @report_errors
 def replay(
     file: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="Logged answers, JSON a line.")
+        Path,
+        typer.Argument(exists=True, dir_okay=False, help="Logged answers, a JSON object a line."),
     ],
     max_draft: Annotated[int, typer.Option(min=0, help="Longest draft within an answer.")] = 32,
     max_first_draft: Annotated[
-        int, typer.Option(min=0, help="Longest draft before the first token, in the prefill.")
+        int, typer.Option(min=0, help="Longest draft before the first token.")
     ] = 64,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
-            exists=True, file_okay=False, help="A model's, for logs of text; else words count."
+            exists=True,
+            file_okay=False,
+            help="A model's directory, for logs of text; by default every word is a token.",
         ),
     ] = None,
 ) -> None:
-    """Replay logged answers through every drafter, in their order and without peeking.
+    """Replay logged answers through every drafter, in order; a drafter sees only earlier answers.
 
     A row holds question and target_tokens (or target_text), and may hold draft_tokens and stream.
     Prints a table, and one line of JSON last.

@@ -1,4 +1,4 @@
-"""An answer on a terminal as it comes: what is certain bright, what is drafted dim."""
+"""Prints an answer as it comes: confirmed text bright, previews dim."""
 
 from types import TracebackType
 from typing import Self
@@ -7,16 +7,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from headstart.drafting.preview import Confirmed, Preview, Retracted, Shown
+from headstart.answers.preview import Confirmed, Preview, Retracted, Shown
 
 
 class AnswerScreen:
-    """Where the words appear. Elsewhere than on a terminal only the certain ones do."""
+    """Shows confirmed text and previews; only confirmed text where the output is no terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-        self.certain, self.changing = "", ""
+        self.confirmed, self.preview = "", ""
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -35,19 +35,19 @@ class AnswerScreen:
             self._console.print()
 
     def show(self, shown: Shown) -> None:
-        """Change what is to be read."""
+        """Update what is shown."""
         match shown:
             case Preview(text=text):
-                self.changing += text
+                self.preview += text
             case Retracted():
-                self.changing = ""
+                self.preview = ""
             case Confirmed(text=text):
-                self.certain += text
-                goes_on = self.changing.startswith(text)
-                self.changing = self.changing[len(text) :] if goes_on else ""
+                self.confirmed += text
+                continues = self.preview.startswith(text)
+                self.preview = self.preview[len(text) :] if continues else ""
         if self._live is not None:
-            reading = Text(self.certain)
-            reading.append(self.changing, style="dim")
-            self._live.update(reading, refresh=True)
+            shown_text = Text(self.confirmed)
+            shown_text.append(self.preview, style="dim")
+            self._live.update(shown_text, refresh=True)
         elif isinstance(shown, Confirmed):
             self._console.print(shown.text, end="", markup=False, highlight=False)

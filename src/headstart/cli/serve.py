@@ -21,20 +21,21 @@ def serve(
         str | None, typer.Option(help="An EventGPT that drafts from the events of requests.")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(exists=True, help="Settings as TOML; flags go before it.")
+        Path | None, typer.Option(exists=True, help="Settings as TOML; flags override it.")
     ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
     max_draft_tokens: Annotated[
-        int | None, typer.Option(min=0, help="Drafted at a time; 0 leaves vLLM's scheduler alone.")
+        int | None,
+        typer.Option(min=0, help="Draft tokens verified in one pass; 0 turns drafting off."),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="A line of JSON a request goes here, or to stderr.")
+        Path | None, typer.Option(help="Access log, one line of JSON per request; else stderr.")
     ] = None,
     demo: Annotated[
         Path | None, typer.Option(help="A directory of clips that the page offers.")
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Let everybody in, without keys.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Ask for no keys.")] = False,
     vllm: Annotated[
         list[str] | None,
         typer.Option(help="An argument of vLLM's own, as name=value; repeatable."),
@@ -42,11 +43,15 @@ def serve(
     drafter_vllm: Annotated[
         list[str] | None, typer.Option(help="The same, for the drafter's engine.")
     ] = None,
-    flags: Annotated[
-        bool, typer.Option(help="Print the flags for vLLM's own command, and end.")
+    print_vllm_flags: Annotated[
+        bool,
+        typer.Option(
+            "--print-vllm-flags", help="Print the command that starts vLLM's own server, and exit."
+        ),
     ] = False,
+    flags: Annotated[bool, typer.Option("--flags", hidden=True)] = False,
 ) -> None:
-    """Serve a model over HTTP until told to end (SIGTERM finishes what is under way)."""
+    """Serve a model over HTTP until SIGTERM, which lets requests in flight finish."""
     try:
         from headstart.serve import server
         from headstart.serve.settings import Settings, SettingsError
@@ -75,30 +80,23 @@ def serve(
     )
     if not settings.target:
         raise SettingsError("no target: give --target, or target under [server] in the settings")
-    settings.check_door()
-    if flags:
+    settings.check_auth()
+    if print_vllm_flags or flags:
         if config is None or (open_ and not Settings.read(config).open):
             raise SettingsError(
                 "vLLM's own command takes no keys and no --open from flags: write them into a file"
                 " and name it with --config"
             )
-        line = "LINE" if settings.max_draft_tokens else None
-        words = [*_variables(server.environment(settings), config), *_program()]
-        words += [shlex.quote(word) for word in server.flags(server.arguments(settings, line))]
+        channel = "CHANNEL" if settings.max_draft_tokens else None
+        variables = {**server.environment(), "HEADSTART_CONFIG": str(config)}
+        words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
+        words += ["python", "-m", "vllm.entrypoints.openai.api_server"]
+        words += map(shlex.quote, server.flags(server.arguments(settings, channel)))
         typer.echo(" ".join(words))
         return
     if settings.open and settings.host not in ("127.0.0.1", "localhost", "::1"):
         typer.echo(
-            f"warning: anybody who reaches {settings.host} may ask; set keys under [tenants]",
+            f"warning: all who reach {settings.host} may send requests; set keys under [tenants]",
             err=True,
         )
     server.serve(settings)
-
-
-def _variables(environment: dict[str, str], config: Path) -> list[str]:
-    named = {**environment, "HEADSTART_CONFIG": str(config)}
-    return [f"{name}={shlex.quote(value)}" for name, value in named.items()]
-
-
-def _program() -> list[str]:
-    return ["python", "-m", "vllm.entrypoints.openai.api_server"]

@@ -1,12 +1,12 @@
-"""Timelines as tables with bars: where the time went, and what became of the drafts."""
+"""Tables of an answer's stages, drawn as bars, and of its drafts and their verdicts."""
 
 from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
 
-from headstart.drafting.fate import Fate
-from headstart.drafting.timeline import Stage, Timeline
+from headstart.answers.timeline import Stage, Timeline
+from headstart.speculation.verdict import Verdict
 
 _BAR_WIDTH = 40
 _COLOURS = {
@@ -19,7 +19,7 @@ _COLOURS = {
 
 
 def stage_table(timeline: Timeline, beside: Timeline | None = None) -> Table:
-    """One row a stage, its bar drawn where it happened; ``beside`` is drawn on the same scale."""
+    """One row a stage, with a bar on a time axis that both timelines share."""
     start_s = min(timeline.start_s, beside.start_s if beside else timeline.start_s)
     end_s = max(timeline.end_s, beside.end_s if beside else timeline.end_s)
     table = Table(box=None, pad_edge=False)
@@ -34,18 +34,20 @@ def stage_table(timeline: Timeline, beside: Timeline | None = None) -> Table:
     return table
 
 
-def fate_table(fates: Sequence[Fate], start_s: float) -> Table:
-    """One row a draft: who made it and when, where it stood, and how much of it was right."""
+def verdict_table(verdicts: Sequence[Verdict], start_s: float) -> Table:
+    """One row a draft: its source, when it was made, where it begins, how much was accepted."""
     table = Table(box=None, pad_edge=False)
-    for name, justify in (("drafts", "left"), ("made at ms", "right"), ("after", "right")):
-        table.add_column(name, justify="left" if justify == "left" else "right")
+    table.add_column("drafts")
+    table.add_column("made at ms", justify="right")
+    table.add_column("after", justify="right")
     table.add_column("", no_wrap=True)
-    for fate in fates:
-        verdict = Text("█" * fate.num_accepted, style="green")
-        verdict.append("░" * (len(fate.tokens) - fate.num_accepted), style="red")
-        verdict.append(f" {fate.num_accepted} of {len(fate.tokens)}")
-        made_at_ms = f"{(fate.made_at_s - start_s) * 1e3:.1f}"
-        table.add_row(fate.source, made_at_ms, f"token {fate.start}", verdict)
+    for verdict in verdicts:
+        draft, num_accepted = verdict.draft, verdict.num_accepted
+        bar = Text("█" * num_accepted, style="green")
+        bar.append("░" * (len(draft.tokens) - num_accepted), style="red")
+        bar.append(f" {num_accepted} of {len(draft.tokens)}")
+        made_at_ms = f"{(draft.made_at_s - start_s) * 1e3:.1f}"
+        table.add_row(draft.source, made_at_ms, f"token {draft.start}", bar)
     return table
 
 

@@ -1,4 +1,4 @@
-"""Both streams on one timeline in rerun, an optional viewer."""
+"""Shows events and video on one timeline in rerun, an optional dependency."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRAME_US = 20_000
 
 
 def show(events: Events, video: Path | None, save: Path | None) -> None:
-    """Open the viewer, or write what it would show to ``save``."""
+    """Open the viewer, or write to ``save`` what it would show."""
     try:
         import rerun
     except ImportError as error:

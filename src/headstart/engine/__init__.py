@@ -1,4 +1,1 @@
-"""Where the parts meet: one target engine, and later the drafters beside it.
-
-The only layer besides models that imports vLLM.
-"""
+"""Headstart and its front end: the target's engine, its scheduler, and a drafter beside it."""

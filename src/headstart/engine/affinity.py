@@ -1,14 +1,14 @@
-"""Which engine of several answers a stream: always the same one, because its memory is there.
+"""Which data-parallel rank answers a stream: always the same one, because its memory is there.
 
-vLLM's data parallelism runs one engine a rank behind one front end and sends each request to the
-least busy. Each engine has a scheduler of its own, and so a memory of its own.
+vLLM runs one engine for each rank and sends each request to the least busy one. Each engine has a
+scheduler of its own, and so a memory of its own.
 """
 
 import hashlib
 import json
 from typing import Any
 
-from headstart.drafters.port import StreamKey
+from headstart.speculation.drafter import StreamKey
 
 
 def rank_of(stream: StreamKey, num_ranks: int) -> int:

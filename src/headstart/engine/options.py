@@ -1,16 +1,21 @@
 """What a caller may decide about drafting, and the form in which it reaches vLLM's scheduler."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 from headstart.errors import DraftingError
+from headstart.speculation.registry import (
+    DEFAULT_DRAFTERS,
+    REGISTERED,
+    MemoryLimits,
+    registration,
+)
 
 FIELD = "headstart"
-MEMORY_LIMITS = ("memory_bytes", "memory_tenant_bytes")
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
+_RENAMED = {"line": "channel", "rehearsal": "wrong"}
 
 
 def check_drafting(max_draft_tokens: int, num_batches: int = 1) -> None:
@@ -34,18 +39,42 @@ def check_drafting(max_draft_tokens: int, num_batches: int = 1) -> None:
 
 @dataclass(frozen=True)
 class Sources:
-    """Which sources of drafts are heard beside a drafter, and how."""
+    """Which drafters draft inside the scheduler, and how all drafts are used."""
 
-    memory: bool = True
-    """The target's earlier answers on the same stream."""
-    ngram: bool = True
-    """What the prompt and the answer so far already hold."""
+    drafters: tuple[str, ...] = DEFAULT_DRAFTERS
+    """Names of `headstart.speculation.registry`, or classes of yours as ``package.module:Class``.
+    """
     abstain: bool = True
     """Draft less, or not at all, where drafts have not paid lately."""
     resync: bool = True
     """A drafter whose words were refused goes on from the target's."""
-    rehearsal: bool = False
-    """Also one that is always wrong: to measure what drafting costs where it cannot pay."""
+
+    def __post_init__(self) -> None:
+        for name in self.drafters:
+            registration(name)
+
+    @classmethod
+    def parse(cls, given: Any) -> Self:
+        """From ``{"ngram": false, "abstain": true, "drafters": ["package.module:Class"]}``.
+
+        A registered drafter is switched by its name, a further one is listed under ``drafters``.
+        """
+        registered = [row.name for row in REGISTERED]
+        given = _known(("drafters", "abstain", "resync", *registered), given)
+        more = given.pop("drafters", [])
+        if not isinstance(more, list) or not all(isinstance(name, str) for name in more):
+            raise DraftingError(f"headstart's drafters are {more!r}: give a list of names")
+        for name, value in given.items():
+            if not isinstance(value, bool):
+                raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
+        chosen = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
+        return cls(tuple(dict.fromkeys([*chosen, *more])), **given)
+
+    def as_json(self) -> dict[str, Any]:
+        """The form `parse` reads."""
+        switches = {row.name: row.name in self.drafters for row in REGISTERED}
+        more = [name for name in self.drafters if name not in switches]
+        return {**switches, "drafters": more, "abstain": self.abstain, "resync": self.resync}
 
 
 @dataclass(frozen=True)
@@ -69,44 +98,51 @@ class EventDrafter:
 class SchedulerOptions:
     """What our scheduler is told inside vLLM's engine process.
 
-    Travels in vLLM's own free field, so whoever runs vLLM without our command sets the same with
+    It travels in vLLM's ``additional_config``. A user of vLLM's own command sets the same with
     ``--additional-config '{"headstart": {"sources": {"ngram": false}}}'``.
     """
 
     sources: Sources = Sources()
-    line: str | None = None
-    """The directory of the sockets that a drafter is heard on; see `engine.line`."""
-    memory_bytes: int = DEFAULT_MAX_BYTES
-    """What earlier answers may take, of all tenants."""
-    memory_tenant_bytes: int = DEFAULT_MAX_TENANT_BYTES
-    """The same, of one tenant."""
+    channel: str | None = None
+    """The directory of the sockets over which a drafter sends drafts; see `DraftChannel`."""
+    memory: MemoryLimits = MemoryLimits()  # noqa: RUF009 - frozen
 
     @classmethod
     def parse(cls, additional_config: Any) -> Self:
         """What vLLM's field holds for us; absent is as good as empty."""
         given = additional_config.get(FIELD) if isinstance(additional_config, Mapping) else None
-        given = _known(cls, given if given is not None else {})
-        sources = Sources(**_known(Sources, given.get("sources", {})))
-        line = given.get("line")
-        if line is not None and not isinstance(line, str):
-            raise DraftingError(f"headstart's line is {line!r}: give the path of a directory")
-        for name, value in asdict(sources).items():
-            if not isinstance(value, bool):
-                raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
-        limits = {name: given[name] for name in MEMORY_LIMITS if name in given}
-        for name, value in limits.items():
+        names = ("sources", "channel", "memory_bytes", "memory_tenant_bytes")
+        given = _known(names, {} if given is None else given)
+        channel = given.get("channel")
+        if channel is not None and not isinstance(channel, str):
+            raise DraftingError(f"headstart's channel is {channel!r}: give the path of a directory")
+        for name in ("memory_bytes", "memory_tenant_bytes"):
+            value = given.get(name, 1)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise DraftingError(f"headstart's {name} is {value!r}: give a number of bytes")
-        return cls(sources, line, **limits)
+        usual = MemoryLimits()
+        memory = MemoryLimits(
+            given.get("memory_bytes", usual.total), given.get("memory_tenant_bytes", usual.tenant)
+        )
+        return cls(Sources.parse(given.get("sources", {})), channel, memory)
 
     def additional_config(self) -> dict[str, Any]:
         """The form `parse` reads."""
-        return {FIELD: asdict(self)}
+        return {
+            FIELD: {
+                "sources": self.sources.as_json(),
+                "channel": self.channel,
+                "memory_bytes": self.memory.total,
+                "memory_tenant_bytes": self.memory.tenant,
+            }
+        }
 
 
-def _known(kind: type, given: Any) -> dict[str, Any]:
-    names = {option.name for option in fields(kind)}
-    if not isinstance(given, Mapping) or not names.issuperset(given):
+def _known(names: tuple[str, ...], given: Any) -> dict[str, Any]:
+    for old, new in _RENAMED.items():
+        if isinstance(given, Mapping) and old in given:
+            raise DraftingError(f"headstart's {old} is now called {new}: rename it")
+    if not isinstance(given, Mapping) or not set(names).issuperset(given):
         raise DraftingError(
             f"headstart does not know {given!r}. It knows: {', '.join(sorted(names))}."
         )

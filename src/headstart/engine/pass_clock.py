@@ -1,4 +1,4 @@
-"""How long passes of the engine take, where that can be told: the planner's only measurement."""
+"""Times the engine's decoding passes, from which the draft budget learns what a pass costs."""
 
 import time
 from collections.abc import Callable
@@ -13,11 +13,11 @@ class TimedPass:
 
     drafted_tokens: int
     seconds: float
-    """From the question what to draft to the answer what was said."""
+    """From the scheduler's first look at the pass to the arrival of its tokens."""
 
 
 class PassClock:
-    """Times one pass at a time; overlapping ones, and those with prompts in them, are left out."""
+    """Times one pass at a time. Passes that overlap, or compute prompts, are not timed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -26,16 +26,16 @@ class PassClock:
         self._in_flight = 0
 
     def begin(self) -> None:
-        """The scheduler turns to the next pass."""
+        """The scheduler begins to lay out a pass."""
         self._begun_s = self._clock()
 
     def laid_out(self, step: SchedulerOutput) -> None:
-        """It leaves for the workers."""
+        """The pass goes to the workers."""
         self._in_flight += 1
         self._timed = step if self._in_flight == 1 else None
 
     def end(self, step: SchedulerOutput) -> TimedPass | None:
-        """It is back."""
+        """The pass is complete."""
         self._in_flight -= 1
         alone = id(self._timed) == id(step)
         self._timed = None

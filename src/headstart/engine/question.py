@@ -1,32 +1,58 @@
-"""One question about one clip, as target and drafter are asked it."""
+"""One question about one clip, on its way to the target and the drafter."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.drafters.port import StreamKey
-from headstart.drafting.timeline import Span
+from headstart.answers.timeline import Span
+from headstart.engine.request_tags import RequestTags
 from headstart.errors import SchemaError
 from headstart.media.clip import Clip
+from headstart.speculation.drafter import StreamKey
 
 
 @dataclass(frozen=True)
 class Question:
-    """The clip is read, and compared with the stream's last one."""
+    """What is asked, and all that gives its answer a head start."""
 
-    clip: Clip
     words: str
-    max_tokens: int
+    clip: Clip | None = None
+    """What the models look at. Over HTTP only the events: vLLM gets the pictures itself."""
+    max_tokens: int = 256
     stream: StreamKey | None = None
+    tenant: str = ""
     change: float = 0.0
+    """How different the clip is from the stream's last one; see `FrontEnd.change`."""
     loading: Span | None = None
     schema: str | None = None
-    """The JSON schema that the answer must follow, as text; without one the answer is free."""
+    """The JSON schema that the answer must follow, as text. Over HTTP vLLM gets it itself."""
+    is_free: bool = True
+    """Whether the answer may be any text; not if a schema or another grammar binds it."""
+    prediction: tuple[int, ...] | None = None
+    """A draft of the whole answer, where the caller has one."""
+    is_drafted: bool = True
+    """Whether drafts are looked for at all; if not, the request is left to vLLM alone."""
+    previews: bool = False
+    """Whether drafted words are shown before the target has said them."""
+
+    def tags(self, name: str) -> RequestTags | None:
+        """What the request to vLLM says to the drafters."""
+        if not self.is_drafted:
+            return None
+        return RequestTags(
+            self.stream,
+            self.tenant,
+            self.words,
+            self.change,
+            self.prediction or (),
+            name,
+            self.previews,
+        )
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:
-    """A JSON schema as vLLM takes it. Whether an answer can follow it, vLLM decides."""
+    """A JSON schema as vLLM takes it. vLLM decides whether an answer can follow it."""
     if not isinstance(schema, Mapping):
         raise SchemaError(
             f"a schema is a JSON object, not {type(schema).__name__}: give a mapping such as"

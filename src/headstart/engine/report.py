@@ -1,18 +1,18 @@
-"""What a finished request reports of its drafts, from the scheduler to whoever asked.
+"""What a finished request reports of its drafts, from the scheduler to the front end.
 
-It travels in the field in which vLLM lets a finished request leave word for its caller,
-``kv_transfer_params``, so it comes with the answer and also through vLLM's own server.
+The report travels in the field in which vLLM lets a finished request leave data for its caller,
+``kv_transfer_params``, so it comes with the answer, also through vLLM's own server.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from headstart.drafting.board import Proposal
-from headstart.drafting.fate import Fate
+from headstart.speculation.draft import Draft
+from headstart.speculation.verdict import Verdict
 
 FIELD = "headstart"
-MAX_FATES = 512  # of one answer, the first ones
+MAX_VERDICTS = 512  # of one answer, the first ones
 
 
 @dataclass(frozen=True)
@@ -21,20 +21,26 @@ class Report:
 
     accepted: tuple[int, ...]
     """How many drafted tokens each pass accepted."""
-    fates: tuple[Fate, ...]
+    verdicts: tuple[Verdict, ...]
     num_remembered: int = 0
     """Answers in the engine's memory, of all streams, when this one was complete."""
 
     def params(self) -> dict[str, Any]:
         """The form `parse` reads: plain values only."""
-        fates = [
-            [fate.source, fate.start, list(fate.tokens), fate.made_at_s, fate.num_accepted]
-            for fate in self.fates
+        verdicts = [
+            [
+                verdict.draft.source,
+                verdict.draft.start,
+                list(verdict.draft.tokens),
+                verdict.draft.made_at_s,
+                verdict.num_accepted,
+            ]
+            for verdict in self.verdicts
         ]
         return {
             FIELD: {
                 "accepted": list(self.accepted),
-                "fates": fates,
+                "verdicts": verdicts,
                 "remembered": self.num_remembered,
             }
         }
@@ -45,24 +51,24 @@ class Report:
         given = (params or {}).get(FIELD)
         if given is None:
             return None
-        fates = tuple(
-            Fate(source, start, tuple(tokens), made_at_s, num_accepted)
-            for source, start, tokens, made_at_s, num_accepted in given["fates"]
+        verdicts = tuple(
+            Verdict(Draft(tuple(tokens), source, made_at_s, start), num_accepted)
+            for source, start, tokens, made_at_s, num_accepted in given["verdicts"]
         )
-        return cls(tuple(given["accepted"]), fates, given["remembered"])
+        return cls(tuple(given["accepted"]), verdicts, given["remembered"])
 
 
 class PassRecord:
     """The passes of one request, as they happen."""
 
     def __init__(self) -> None:
-        self._handed: Proposal | None = None
+        self._handed: Draft | None = None
         self._passes: list[tuple[int, int]] = []
-        self._fates: list[Fate] = []
+        self._verdicts: list[Verdict] = []
 
-    def hand(self, proposal: Proposal) -> None:
-        """This is about to be verified."""
-        self._handed = proposal
+    def hand(self, draft: Draft) -> None:
+        """The next pass verifies this."""
+        self._handed = draft
 
     def passed(self, start: int, num_scheduled: int, num_said: int) -> None:
         """A pass after ``start`` tokens said ``num_said``, ``num_scheduled`` of them drafted.
@@ -73,21 +79,19 @@ class PassRecord:
         tokens = handed.tokens[:num_scheduled] if handed is not None else ()
         num_accepted = min(max(0, num_said - 1), len(tokens))
         self._passes.append((start, num_accepted))
-        if handed is not None and tokens and len(self._fates) < MAX_FATES:
-            fate = Fate(handed.source, start, tokens, handed.made_at_s, num_accepted)
-            self._fates.append(fate)
+        if handed is not None and tokens and len(self._verdicts) < MAX_VERDICTS:
+            draft = replace(handed, tokens=tokens, start=start)
+            self._verdicts.append(Verdict(draft, num_accepted))
 
     def report(self, answer: Sequence[int], num_remembered: int = 0) -> Report:
         """Of the whole answer. Tokens accepted beyond its end were not the answer's."""
-        accepted = [min(count, max(0, len(answer) - start)) for start, count in self._passes]
-        fates = tuple(
-            Fate(
-                fate.source,
-                fate.start,
-                fate.tokens,
-                fate.made_at_s,
-                min(fate.num_accepted, max(0, len(answer) - fate.start)),
-            )
-            for fate in self._fates
+
+        def within(start: int, count: int) -> int:
+            return min(count, max(0, len(answer) - start))
+
+        verdicts = tuple(
+            replace(verdict, num_accepted=within(verdict.draft.start, verdict.num_accepted))
+            for verdict in self._verdicts
         )
-        return Report(tuple(accepted), fates, num_remembered)
+        accepted = tuple(within(start, count) for start, count in self._passes)
+        return Report(accepted, verdicts, num_remembered)

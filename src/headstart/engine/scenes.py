@@ -1,11 +1,11 @@
-"""What each stream's camera saw last, to tell how much has changed since."""
+"""The last event picture of each stream, to tell how much the scene has changed since."""
 
 from threading import Lock
 
-from headstart.drafters.port import StreamKey
-from headstart.drafting.fair_table import FairTable
 from headstart.media.change import EventPicture
 from headstart.media.events import Events
+from headstart.speculation.drafter import StreamKey
+from headstart.speculation.fair_table import FairTable
 
 MAX_STREAMS = 4096
 FIRST_USUAL = 0.5  # between clips a second apart, on drives of the lab
@@ -13,10 +13,10 @@ WEIGHT_OF_LAST = 0.1  # in what is usual on a stream
 
 
 class Scenes:
-    """The last event picture of each stream, bounded in streams, fairly. Thread-safe.
+    """Bounded in streams; no tenant can push out another's. Thread-safe.
 
-    On a camera that moves, pictures differ from one clip to the next without any news in it; so
-    only what is beyond the stream's usual difference counts as change.
+    A moving camera's pictures always differ from one clip to the next, so only a difference beyond
+    the stream's usual one counts as change.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Scenes:
     def change(self, stream: StreamKey, events: Events | None) -> float:
         """From 0 to 1, how different these events are from the stream's last.
 
-        Without events, or without a last, nothing is known to have changed.
+        Without events, or on a new stream, the change is 0.
         """
         if events is None or not len(events):
             return 0.0

@@ -1,134 +1,83 @@
-"""The target: one vLLM engine, asked about one clip at a time or many at once.
+"""The target as Python callers use it: one vLLM engine in processes of its own.
 
-All contact with vLLM's engine interface is in this file. It owns the engine's processes;
-`shutdown` ends them.
+All contact with vLLM's engine interface is in this file and in `engine_client`.
 """
 
-import itertools
+import asyncio
+import contextlib
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+import uuid
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from headstart.drafting.timeline import Span, Stage, Timeline
-from headstart.engine import vision_times
-from headstart.engine.affinity import data_parallel_rank
-from headstart.engine.answer import Answer
-from headstart.engine.asking import AskDetails
+from headstart.answers.answer import Answer
+from headstart.answers.preview import Shown
+from headstart.answers.timeline import Timeline
+from headstart.engine.engine_client import EngineClient
+from headstart.engine.front_end import Asking, FrontEnd
 from headstart.engine.model import Model, engine_defaults
-from headstart.engine.options import SchedulerOptions
-from headstart.engine.report import Report
-from headstart.engine.vision_times import VisionTimes
+from headstart.engine.question import Question
+from headstart.engine.request_record import RequestRecord
+from headstart.engine.request_tags import RequestTags
 from headstart.errors import EngineStartError, SchemaError
 from headstart.media.clip import Clip
+from headstart.models.view import View
 
 
-def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict[str, Any]:
-    """The flags that anybody who runs vLLM could set, to the same effect."""
-    return {
-        "scheduler_cls": "headstart.engine.hooks.HeadstartScheduler",
-        "speculative_config": {
-            "method": "custom_class",
-            "model": "headstart.engine.hooks.NoProposals",
-            "num_speculative_tokens": max_draft_tokens,
-        },
-        "additional_config": options.additional_config(),
-    }
+def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
+    """Load a target; ``arguments`` are vLLM's own, by its names."""
+    from vllm import AsyncEngineArgs
+    from vllm.v1.engine.async_llm import AsyncLLM
 
-
-@dataclass(frozen=True)
-class Piece:
-    """What the target has said since the last one."""
-
-    text: str
-    token_ids: tuple[int, ...]
+    try:
+        given = AsyncEngineArgs(model=model.name, **{**engine_defaults(), **arguments})
+        return EngineClient(AsyncLLM.from_engine_args(given))
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise EngineStartError(
+            f"vLLM did not start {model.name}: {error} The cause is in vLLM's messages above;"
+            " `headstart doctor` checks the installation."
+        ) from error
 
 
 class Target:
     """A running target. Safe to ask concurrently from one event loop."""
 
-    def __init__(self, model: Model, arguments: Mapping[str, Any]) -> None:
-        from vllm import AsyncEngineArgs
-        from vllm.v1.engine.async_llm import AsyncLLM
+    def __init__(self, view: View, front_end: FrontEnd) -> None:
+        self.view = view
+        self.front_end = front_end
+        self._engine = front_end.engine
 
-        self.view = model.view
-        try:
-            arguments = {**engine_defaults(), **arguments}
-            self._times_vision = bool(arguments["enable_mm_processor_stats"])
-            self._engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model.name, **arguments))
-        except (RuntimeError, ValueError, TypeError) as error:
-            raise EngineStartError(
-                f"vLLM did not start {model.name}: {error} The cause is in vLLM's messages above;"
-                " `headstart doctor` checks the installation."
-            ) from error
-        self._counter = itertools.count()
-        self._vision = VisionTimes()
+    async def ask(self, question: Question, *, streaming: bool) -> AsyncGenerator[Shown | Answer]:
+        """What is shown of the answer as it comes, then the `Answer`.
 
-    def text(self, token_ids: Sequence[int]) -> str:
-        """Tokens as they read, marks left out."""
-        return str(self._engine.renderer.tokenizer.decode(token_ids, skip_special_tokens=True))
-
-    async def ask(
-        self,
-        clip: Clip,
-        question: str,
-        *,
-        max_tokens: int,
-        streaming: bool,
-        loading: Span | None = None,
-        schema: str | None = None,
-        details: AskDetails | None = None,
-    ) -> AsyncGenerator[Piece | Answer]:
-        """What is said, piece by piece or at once, then the `Answer`.
-
-        Leaving the iterator cancels the work.
+        Without ``streaming`` the text comes at once: waking up for every token costs a busy machine
+        more than a silent caller gains. Leaving the iterator cancels the work.
         """
-        from vllm import SamplingParams
-        from vllm.renderers.inputs.preprocess import parse_model_prompt
-        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
-
-        # Waking up for every token costs a busy machine more than it tells a silent caller.
-        kind = RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY
-        params = SamplingParams(
-            temperature=0.0,
-            max_tokens=max_tokens,
-            output_kind=kind,
-            structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
-            extra_args=None if details is None else details.extra_args(),
+        loading, now_s = question.loading, time.monotonic()
+        record = RequestRecord(
+            uuid.uuid4().hex,
+            received_s=now_s if loading is None else loading.start_s,
+            loaded_s=now_s if loading is None else loading.end_s,
+            stream=question.stream,
         )
-        if schema is not None:
-            self._check_schema(params)
-        preprocess_start_s = time.monotonic()
-        prompt: dict[str, Any] = {
-            "prompt": self.view.prompt(question),
-            "multi_modal_data": {"video": self.view.pictures(clip)},
-        }
-        if details is not None and details.tenant:
-            # Nobody's blocks are another tenant's prefix.
-            prompt["cache_salt"] = details.tenant
-        (engine_input,) = await self._engine.renderer.render_cmpl_async(
-            [parse_model_prompt(self._engine.model_config, prompt)]
-        )
-        preprocessing = Span(Stage.PREPROCESS, preprocess_start_s, time.monotonic())
-
-        text: list[str] = []
-        token_ids: list[int] = []
-        request_id = f"headstart-{next(self._counter)}"
-        output: Any = None
-        rank = data_parallel_rank(
-            None if details is None else details.stream_key,
-            self._engine.vllm_config.parallel_config,
-        )
-        async for output in self._engine.generate(
-            engine_input, params, request_id, data_parallel_rank=rank
-        ):
-            (completion,) = output.outputs
-            piece = Piece(completion.text, tuple(completion.token_ids))
-            text.append(piece.text)
-            token_ids += piece.token_ids
-            yield piece
-        end_s = time.monotonic()
-        if schema is not None and output.outputs[0].finish_reason == "error":
+        text, last = "", None
+        with self.front_end.asking(question, record) as asking:
+            outputs = self._generate(question, asking.tags, record, streaming)
+            happenings = _with_news(outputs, asking) if question.previews else outputs
+            async with contextlib.aclosing(happenings):
+                async for output in happenings:
+                    if output is not None:
+                        last = output.outputs[0]
+                        text += last.text
+                        for shown in asking.screen.confirm(last.text):
+                            yield shown
+                    for shown in asking.previews() if question.previews else ():
+                        yield shown
+            for shown in asking.screen.end():
+                yield shown
+            await self._engine.time_vision(record)
+            beside = asking.drafter_timeline()
+        if question.schema is not None and last is not None and last.finish_reason == "error":
             # vLLM keeps to the first backend that it needed, whatever it promised since.
             raise SchemaError(
                 "vLLM could not compile the schema, and its log says why. An engine keeps the"
@@ -136,22 +85,43 @@ class Target:
                 ' --vllm \'structured_outputs_config={"backend": "guidance"}\', or simplify the'
                 " schema"
             )
+        yield _answer(text, last, record, beside)
 
-        report = Report.parse(output.kv_transfer_params)
-        spans = [span for span in (loading, preprocessing) if span]
-        spans += self._engine_spans(output.metrics, await self._vision_seconds(request_id))
-        yield Answer(
-            text="".join(text),
-            token_ids=tuple(token_ids),
-            finish_reason=str(output.outputs[0].finish_reason),
-            num_prompt_tokens=len(output.prompt_token_ids),
-            num_cached_tokens=output.num_cached_tokens or 0,
-            timeline=Timeline.of(spans[0].start_s, end_s, spans),
-            accepted_histogram=(
-                report.accepted if report else _accepted(output.outputs[0], len(token_ids))
-            ),
-            fates=report.fates if report else (),
+    async def _generate(
+        self,
+        question: Question,
+        tags: RequestTags | None,
+        record: RequestRecord,
+        streaming: bool,
+    ) -> AsyncGenerator[Any]:
+        from vllm import SamplingParams
+        from vllm.renderers.inputs.preprocess import parse_model_prompt
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        schema, clip = question.schema, question.clip or Clip()
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=question.max_tokens,
+            output_kind=RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY,
+            structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
+            extra_args=None if tags is None else tags.extra_args(),
         )
+        if schema is not None:
+            self._check_schema(params)
+        prompt: dict[str, Any] = {
+            "prompt": self.view.prompt(question.words),
+            "multi_modal_data": {"video": self.view.pictures(clip)},
+        }
+        if question.tenant:
+            # No tenant's blocks are another tenant's prefix.
+            prompt["cache_salt"] = question.tenant
+        (engine_input,) = await self._engine.renderer.render_cmpl_async(
+            [parse_model_prompt(self._engine.model_config, prompt)]
+        )
+        outputs = self._engine.generate(engine_input, params, f"headstart-{record.request_id}")
+        async with contextlib.aclosing(outputs):
+            async for output in outputs:
+                yield output
 
     def _check_schema(self, params: Any) -> None:
         """Raise where vLLM finds at once that it cannot follow the schema."""
@@ -171,45 +141,65 @@ class Target:
                 " or leave out the keyword that is named"
             ) from error
 
-    async def _vision_seconds(self, request_id: str) -> float:
-        """Time in the vision tower.
 
-        The question waits for the engine's step to end, so it is not asked where nothing was
-        measured.
-        """
-        if not self._times_vision:
-            return 0.0
-        workers = await self._engine.collective_rpc(vision_times.RPC)
-        self._vision.note(workers, self._engine.renderer)
-        return self._vision.take(f"{request_id}-")
-
-    @staticmethod
-    def _engine_spans(metrics: Any, vision_s: float) -> list[Span]:
-        """vLLM's stamps are of the same monotonic clock.
-
-        The tower runs inside the prefill, a chunk at a time; it is drawn before it.
-        """
-        vision_end_s = min(metrics.scheduled_ts + vision_s, metrics.first_token_ts)
-        return [
-            Span(Stage.VISION, metrics.scheduled_ts, vision_end_s),
-            Span(Stage.PREFILL, vision_end_s, metrics.first_token_ts),
-            Span(Stage.DECODE, metrics.first_token_ts, metrics.last_token_ts),
-        ]
-
-    def shutdown(self) -> None:
-        """End the engine's processes."""
-        self._engine.shutdown()
-        # vLLM shuts down once more when this is collected, which must not be at exit.
-        del self._engine
+def _answer(text: str, completion: Any, record: RequestRecord, beside: Timeline | None) -> Answer:
+    timeline = record.timeline()
+    if timeline is None:
+        raise EngineStartError(
+            "vLLM reported no times for the answer: start it without disable_log_stats"
+        )
+    report = record.report
+    return Answer(
+        text=text,
+        token_ids=tuple(record.token_ids),
+        finish_reason=str(completion.finish_reason),
+        num_prompt_tokens=record.num_prompt_tokens,
+        num_cached_tokens=record.num_cached_tokens,
+        timeline=timeline,
+        accepted_histogram=(
+            report.accepted if report else _accepted(completion, len(record.token_ids))
+        ),
+        verdicts=record.verdicts,
+        drafter_timeline=beside,
+    )
 
 
 def _accepted(completion: Any, num_tokens: int) -> tuple[int, ...]:
-    """Of passes that our scheduler did not see: as vLLM's own drafters report them, if any do.
+    """How much each pass accepted of what vLLM's own drafters drafted, if any do.
 
-    A pass without a draft says one token. Which of the passes those were is not reported.
+    A pass without a draft says one token. vLLM does not report which passes those were.
     """
     counted = completion.spec_decode_metrics
     histogram = counted.histogram if counted is not None else []
     drafted = [accepted for accepted, times in enumerate(histogram) for _ in range(times)]
     undrafted = max(0, num_tokens - sum(drafted) - len(drafted))
     return (0,) * undrafted + tuple(drafted)
+
+
+async def _with_news(outputs: AsyncGenerator[Any], asking: Asking) -> AsyncGenerator[Any]:
+    """The outputs as they come, and None whenever a draft has come in between."""
+    news = asyncio.Event()
+    asking.on_news = news.set
+    coming: asyncio.Task[Any] | None = None
+    hearing: asyncio.Task[Any] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.create_task(anext(outputs, None))
+            hearing = hearing or asyncio.create_task(news.wait())
+            await asyncio.wait((coming, hearing), return_when=asyncio.FIRST_COMPLETED)
+            if hearing.done():
+                hearing = None
+                news.clear()
+                yield None
+            if coming is not None and coming.done():
+                output, coming = coming.result(), None
+                if output is None:
+                    return
+                yield output
+    finally:
+        for task in (coming, hearing):
+            if task is not None:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
+                    await task
+        await outputs.aclose()

@@ -1,7 +1,7 @@
 """How long vLLM's vision tower took for each request, as its workers measured it.
 
-The workers hand over the figures of all requests at once and forget them, so those of others are
-kept here until they are asked for, and no more than so many: not everybody asks.
+The workers hand over the times of all requests at once and forget them. Those of other requests are
+kept here, up to a bound, until they are asked for.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ class VisionTimes:
                 self._seconds[name] = max(self._seconds.get(name, 0.0), seconds)
         while len(self._seconds) > MAX_KEPT:
             del self._seconds[next(iter(self._seconds))]
-        # The switch that has the tower timed makes vLLM's renderer keep times nobody reads.
+        # The switch that times the tower makes vLLM's renderer keep times that are never read.
         if (unread := getattr(renderer, "_mm_timing_registry", None)) is not None:
             unread.stat()
 

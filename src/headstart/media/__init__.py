@@ -1,4 +1,4 @@
-"""What a camera recorded, as arrays: video, events, and the two on one clock.
+"""Video and events as arrays, and the two on one clock.
 
-numpy only above the readers. Knows nothing of models.
+Only readers and writers use libraries other than numpy. Nothing here knows of models.
 """

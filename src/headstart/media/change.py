@@ -1,7 +1,7 @@
-"""How different is what a camera sees now from what it saw last?
+"""How much a scene changed between two windows of events.
 
-Read off its events: where on the sensor they fall and of which polarity, as a coarse picture of
-shares. It costs one pass over the events, and knows nothing of what they show.
+Each window becomes a coarse histogram of its events by place and polarity; the change is the
+distance of two histograms. It takes one pass over the events.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ COLUMNS, ROWS = 8, 6
 
 @dataclass(frozen=True, eq=False)
 class EventPicture:
-    """The shares of the events by place and polarity; all zero where there was none."""
+    """The shares of events by place and polarity; all zero without events."""
 
     shares: NDArray[np.float64]
 
     @classmethod
     def of(cls, events: Events) -> EventPicture:
-        """The picture of a window, whatever its length."""
+        """The picture of a window of any length."""
         sensor = events.sensor
         column = events.x.astype(np.intp) * COLUMNS // sensor.width
         row = events.y.astype(np.intp) * ROWS // sensor.height
@@ -33,5 +33,5 @@ class EventPicture:
         return cls(counts / max(1, len(events)))
 
     def change_from(self, other: EventPicture) -> float:
-        """From 0 (the same) to 1 (no event where there was one): the share that moved."""
+        """The share of events that fall elsewhere: 0 is no change, 1 is no overlap."""
         return float(np.clip(np.abs(self.shares - other.shares).sum() / 2, 0.0, 1.0))

@@ -1,7 +1,7 @@
 """A clip: frames and events of one scene on one clock.
 
-Owns time alignment. The clock is the video's: microseconds from its first frame. Where events
-were recorded on another clock, the difference is stated, never guessed.
+The clock is the video's: microseconds from its first frame. Where events were recorded on another
+clock, the caller states the difference.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.digests import digest_arrays
@@ -21,7 +20,7 @@ from headstart.media.video import Video
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """Frames and events whose times are on one clock; one of the two may be absent."""
+    """Frames and events on one clock; one of the two may be None."""
 
     video: Video | None = None
     events: Events | None = None
@@ -31,7 +30,7 @@ class Clip:
             raise MediaError("a clip of nothing; give it a video, events, or both")
 
     def digest(self) -> str:
-        """The content's name: equal for equal frames and events at equal times."""
+        """A digest of the content: equal for equal frames and events at equal times."""
         streams = (
             "" if stream is None else stream.digest() for stream in (self.video, self.events)
         )
@@ -40,11 +39,10 @@ class Clip:
 
 @dataclass(frozen=True)
 class ClipFiles:
-    """Where a clip is to be read from: a video, a recording of events, or both.
+    """The files of a clip, and which part of them: a video, a recording of events, or both.
 
-    The part is ``start_us <= time < stop_us``, on the video's clock where there is a video and
-    on the recording's own where there is none. ``events_offset_us`` is added to the events'
-    times to bring them onto the video's clock.
+    The part is ``start_us <= time < stop_us``, on the video's clock, or on the recording's own
+    without a video. ``events_offset_us`` is added to the events' times to get the video's.
     """
 
     video: str | Path | None = None
@@ -55,9 +53,9 @@ class ClipFiles:
     events_offset_us: int = 0
 
     def read(self, num_frames: int | None = None) -> Clip:
-        """Read it; of the video at most ``num_frames``, spread uniformly.
+        """Read the clip, with at most ``num_frames`` of the video, spread uniformly.
 
-        Without ``stop_us``, events are read for as long as there are frames.
+        Without ``stop_us``, events are read up to the last frame.
         """
         if self.video is None:
             return Clip(events=self._read_events(self.start_us, self.stop_us))
@@ -78,50 +76,3 @@ class ClipFiles:
                 stop = MAX_TIME_US if stop_us is None else stop_us - self.events_offset_us
                 events = recording.read(start, stop)
         return events.shifted(self.events_offset_us)
-
-
-class ClipBuilder:
-    """Collects a clip that arrives in pieces, in any order; `build` may be called as it grows.
-
-    Pieces are kept, not copied: do not change an array after handing it over. Not thread-safe.
-    """
-
-    def __init__(self, sensor: SensorSize) -> None:
-        self._sensor = sensor
-        self._frames: dict[int, NDArray[np.uint8]] = {}
-        self._pieces: list[Events] = []
-
-    def add_frame(self, time_us: int, frame: NDArray[np.uint8]) -> None:
-        """One frame, uint8 [height, width, 3]; its time must be new and its size the others'."""
-        if time_us in self._frames:
-            raise MediaError(f"a second frame at {time_us} us; give each frame a time of its own")
-        for earlier in self._frames.values():
-            if earlier.shape != frame.shape:
-                raise MediaError(
-                    f"a frame of {frame.shape} after one of {earlier.shape}; "
-                    "give frames of one size"
-                )
-            break
-        self._frames[time_us] = frame
-
-    def add_events(self, events: Events) -> None:
-        """One piece of the events; pieces must not overlap in time."""
-        if events.sensor != self._sensor:
-            raise MediaError(f"events of {events.sensor} in a clip of {self._sensor}")
-        self._pieces.append(events)
-
-    def build(self) -> Clip:
-        """The clip so far: the same, and of the same digest, however its pieces arrived."""
-        if not self._frames:
-            raise MediaError("a clip without frames; add at least one before building it")
-        times_us = sorted(self._frames)
-        video = Video(
-            np.stack([self._frames[time] for time in times_us]),
-            np.array(times_us, dtype=np.int64),
-        )
-        ordered = sorted((piece for piece in self._pieces if len(piece)), key=_span)
-        return Clip(video, Events.concatenate([Events.empty(self._sensor), *ordered]))
-
-
-def _span(piece: Events) -> tuple[int, int]:
-    return int(piece.t[0]), int(piece.t[-1])

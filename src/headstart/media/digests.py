@@ -1,4 +1,4 @@
-"""Content digests: one name for the same arrays, on every machine and however they arrived."""
+"""Digests of arrays, equal on every machine for equal values."""
 
 import hashlib
 from typing import Any
@@ -10,7 +10,7 @@ DIGEST_BYTES = 16
 
 
 def digest_arrays(kind: str, *arrays: NDArray[Any]) -> str:
-    """A hex digest of ``arrays`` in order; ``kind`` keeps unlike things with like bytes apart."""
+    """A hex digest of ``kind`` and ``arrays``."""
     state = hashlib.blake2b(digest_size=DIGEST_BYTES)
     state.update(kind.encode())
     for array in arrays:

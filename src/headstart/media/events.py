@@ -1,7 +1,7 @@
-"""Events: what an event camera reports, as four arrays and the size of the sensor.
+"""The events of an event camera, as four arrays and the size of the sensor.
 
-Owns the meaning of the columns: x to the right, y downwards, t in microseconds and never
-decreasing, p true where it became brighter. Knows nothing of files.
+x goes to the right, y downwards, t is in microseconds and never decreases, p is true where the
+pixel became brighter.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from headstart.media.digests import digest_arrays
 
 MAX_SIDE = 65_536
 MAX_TIME_US = 2**62
-"""Times stay below this in size, so that the difference of any two fits 64 bits."""
+"""The largest time, positive or negative: the difference of any two then fits 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SensorSize:
     def __post_init__(self) -> None:
         if not (1 <= self.width <= MAX_SIDE and 1 <= self.height <= MAX_SIDE):
             raise MediaError(
-                f"a sensor of {self.width}x{self.height} cannot be; "
+                f"no sensor is {self.width}x{self.height}; "
                 f"give a width and a height of 1 to {MAX_SIDE}, such as 640x480"
             )
 
@@ -41,7 +41,7 @@ class SensorSize:
 
     @classmethod
     def parse(cls, text: str) -> SensorSize:
-        """From ``640x480``."""
+        """The size written as ``640x480``."""
         width, _, height = text.lower().partition("x")
         # isdecimal also admits other scripts' digits; the length keeps int() cheap.
         if not (width.isdecimal() and height.isdecimal() and len(text) <= 16):
@@ -51,7 +51,7 @@ class SensorSize:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events in time order. Build from foreign data with `checked`; slices need no check again.
+    """Events in time order. `checked` builds them from data of unknown quality.
 
     ``x`` and ``y`` are uint16, ``t`` int64 microseconds, ``p`` bool (true: brighter), all [n].
     """
@@ -81,11 +81,11 @@ class Events:
         sensor: SensorSize,
         sort: bool = False,
     ) -> Events:
-        """Events from any integer columns, every value looked at once.
+        """Build events from integer columns, and check every value.
 
         Polarity may be bool or 0/1. Times out of order are an error, since they usually mean a
-        clock that wrapped or columns that were mixed up; ``sort`` orders them instead, keeping
-        the order of arrival among equal times.
+        clock that wrapped or swapped columns. With ``sort`` they are sorted instead, and equal
+        times keep their order.
         """
         columns = {"x": np.asarray(x), "y": np.asarray(y), "t": np.asarray(t), "p": np.asarray(p)}
         for name, column in columns.items():
@@ -120,13 +120,13 @@ class Events:
 
     @classmethod
     def empty(cls, sensor: SensorSize) -> Events:
-        """No events of ``sensor``."""
+        """No events, of a sensor of this size."""
         nothing = np.empty(0, dtype=np.uint16)
         return cls(nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_), sensor)
 
     @classmethod
     def concatenate(cls, pieces: Sequence[Events]) -> Events:
-        """Pieces of one stream, in order of time, as one."""
+        """Join pieces of one stream, given in order of time."""
         if not pieces:
             raise MediaError("nothing to concatenate; give at least one piece of events")
         if len({piece.sensor for piece in pieces}) != 1:
@@ -156,22 +156,22 @@ class Events:
 
     @property
     def duration_us(self) -> int:
-        """From the first event to the last; 0 for none."""
+        """The time from the first event to the last; 0 without events."""
         return int(self.t[-1] - self.t[0]) if len(self) else 0
 
     def between(self, start_us: int, stop_us: int) -> Events:
-        """Those with ``start_us <= t < stop_us``, without copying."""
+        """The events with ``start_us <= t < stop_us``, without copying."""
         start, stop = np.searchsorted(self.t, [start_us, stop_us])
         return self[int(start) : max(int(start), int(stop))]
 
     def shifted(self, offset_us: int) -> Events:
-        """The same events on a clock that reads ``offset_us`` more."""
+        """The same events with ``offset_us`` added to their times."""
         if len(self) and max(abs(self.t[0] + offset_us), abs(self.t[-1] + offset_us)) > MAX_TIME_US:
-            raise MediaError(f"an offset of {offset_us} us leaves the range of times")
+            raise MediaError(f"an offset of {offset_us} us is too large; give it in microseconds")
         return Events(self.x, self.y, self.t + offset_us, self.p, self.sensor)
 
     def digest(self) -> str:
-        """The content's name: equal for equal events of an equal sensor."""
+        """A digest of the content: equal for equal events of an equal sensor."""
         size = np.array([self.sensor.width, self.sensor.height], dtype=np.int64)
         return digest_arrays("events", size, self.x, self.y, self.t, self.p)
 

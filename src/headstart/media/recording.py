@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import MediaError
+from headstart.errors import MediaError, UnknownSensorError
 from headstart.media.events import Events, SensorSize
 
 Columns = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -34,12 +34,12 @@ DEFAULT_MAX_EVENTS = 200_000_000
 class Opening:
     """What a caller states about a recording it opens.
 
-    ``sensor`` is needed where the file does not say. ``max_events`` bounds every single read
-    (13 bytes an event stay, about three times that while they are checked). ``sort`` puts
-    events that are out of time order in order instead of refusing them.
+    ``sensor`` is needed where the file does not state its size. ``max_events`` bounds every
+    single read: an event takes 13 bytes, and about three times that while it is checked. With
+    ``sort``, events that are out of time order are sorted instead of refused.
 
     With ``content`` no file is opened and no process started: the recording is those bytes, and
-    ``path`` only names it. ``allow_pickle`` is numpy's: without it a pickled ``.npy`` is refused.
+    ``path`` only names it. Without ``allow_pickle`` a pickled ``.npy`` is refused.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class Opening:
     allow_pickle: bool = True
 
     def open(self) -> BinaryIO:
-        """The recording's bytes as a file of their own position; close it."""
+        """Open the recording's bytes as a file, which the caller closes."""
         if self.content is None:
             return self.path.open("rb")
         if isinstance(self.content, bytes):
@@ -59,27 +59,27 @@ class Opening:
 
     @property
     def num_bytes(self) -> int:
-        """How long the recording's file is."""
+        """The size of the recording's file."""
         if self.content is None:
             return self.path.stat().st_size
         return memoryview(self.content).nbytes
 
     def resolve_sensor(self, stated: SensorSize | None) -> SensorSize:
-        """The sensor's size from the file or the caller, who must not disagree."""
+        """The sensor's size that the file states, or the caller's; the two must not differ."""
         if stated and self.sensor and stated != self.sensor:
             raise MediaError(
                 f"{self.path} says its sensor is {stated}, not {self.sensor}; leave the size out"
             )
         sensor = stated or self.sensor
         if sensor is None:
-            raise MediaError(
+            raise UnknownSensorError(
                 f"{self.path} does not say how large its sensor is; "
                 "state it, as in --sensor 640x480"
             )
         return sensor
 
     def check_count(self, num_events: int) -> None:
-        """Refuse to read more than the caller allows, before memory is taken."""
+        """Raise if a read would give more than ``max_events``; called before memory is taken."""
         if num_events > self.max_events:
             raise MediaError(
                 f"{self.path} would give more than {self.max_events} events at once; "
@@ -88,7 +88,7 @@ class Opening:
 
 
 class _View(io.RawIOBase):
-    """Bytes that are in memory already, read as a file and not copied."""
+    """A file over bytes that are in memory already, without copying them."""
 
     def __init__(self, content: memoryview) -> None:
         self._content, self._position = content, 0
@@ -109,7 +109,7 @@ class _View(io.RawIOBase):
         starts = {io.SEEK_CUR: self._position, io.SEEK_END: len(self._content)}
         self._position = starts.get(whence, 0) + offset
         if self._position < 0:
-            raise ValueError("a place before the start of the file")
+            raise ValueError("seek to before the start of the file")
         return self._position
 
 
@@ -120,18 +120,20 @@ class Recording(ABC):
     """
 
     opening: Opening
+    format: str
+    """The name of the file format, for people."""
     sensor: SensorSize
     num_events: int | None = None
-    """How many events there are, where the file tells without being read through."""
+    """How many events there are; None where that needs reading the whole file."""
 
     @abstractmethod
     def columns(self) -> Iterator[Columns]:
-        """x, y, t (int64 us), p as they stand in the file, unchecked, in pieces of bounded size."""
+        """Yield x, y, t (int64 us) and p, unchecked, in pieces of bounded size."""
 
     def blocks(self) -> Iterator[Events]:
-        """All events from the start, in pieces of bounded size; may be called again.
+        """Yield all events from the start, in pieces of bounded size; may be called again.
 
-        Sorting needs all of them at once: then there is one piece.
+        With ``sort`` all events are one piece.
         """
         with damage_reported(self.opening.path):
             if self.opening.sort:
@@ -168,7 +170,7 @@ class Recording(ABC):
 
     @property
     def last_us(self) -> int:
-        """The time of the last event; reads the file through where it has no index."""
+        """The time of the last event; reads the whole file where it has no index."""
         last = None
         for block in self.blocks():
             if len(block):
@@ -178,7 +180,7 @@ class Recording(ABC):
         return last
 
     def close(self) -> None:  # noqa: B027 (most formats hold nothing open)
-        """Give back what the operating system lent. Idempotent."""
+        """Close what the recording holds open. Idempotent."""
 
     def __enter__(self) -> Recording:
         return self
@@ -209,18 +211,19 @@ class Recording(ABC):
 
 
 class LoadedRecording(Recording):
-    """A recording whose format has to be read whole: already in memory."""
+    """A recording in memory, of a format that can only be read whole."""
 
-    def __init__(self, opening: Opening, events: Events) -> None:
-        self.opening, self.sensor, self.num_events = opening, events.sensor, len(events)
+    def __init__(self, opening: Opening, format: str, events: Events) -> None:
+        self.opening, self.format = opening, format
+        self.sensor, self.num_events = events.sensor, len(events)
         self._events = events
 
     def columns(self) -> Iterator[Columns]:
-        """All of it at once."""
+        """Yield all columns as one piece."""
         yield self._events.x, self._events.y, self._events.t, self._events.p
 
     def blocks(self) -> Iterator[Events]:
-        """All of it at once, checked when it was loaded."""
+        """Yield all events as one piece; they were checked when they were loaded."""
         yield self._events
 
 
@@ -235,7 +238,7 @@ def _window(blocks: Iterator[Events], start_us: int, stop_us: int) -> Iterator[E
 
 @contextmanager
 def damage_reported(path: Path) -> Iterator[None]:
-    """What a decoder raises over bytes that are not what they claim, as a `MediaError`."""
+    """Turn what a decoder raises over damaged bytes into a `MediaError` that names the file."""
     try:
         yield
     except MediaError as error:

@@ -1,4 +1,4 @@
-"""Events as arrays that a vision model takes: a picture, or a voxel grid."""
+"""Renders events for a vision model, as a picture or a voxel grid."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from headstart.errors import MediaError
 from headstart.media.events import Events
 
-# Events painted at a time: the temporaries of this many stay in a core's cache.
+# Events rendered at a time; the temporary arrays of this many stay in a core's cache.
 BLOCK = 1 << 16
 MAX_VOXELS = 1 << 28
 
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of a picture of events, RGB."""
+    """The RGB colours of a picture of events."""
 
     background: tuple[int, int, int]
     darker: tuple[int, int, int]
@@ -23,11 +23,11 @@ class Palette:
 
 
 EVENTGPT_PALETTE = Palette(background=(255, 255, 255), darker=(0, 0, 255), brighter=(255, 0, 0))
-"""What EventGPT was trained on: white paper, blue where it darkened, red where it brightened."""
+"""The colours EventGPT was trained on: white, blue for darker, red for brighter."""
 
 
 def render(events: Events, palette: Palette = EVENTGPT_PALETTE) -> NDArray[np.uint8]:
-    """A picture [height, width, 3] of the sensor's size; at each pixel the last event shows."""
+    """Draw events on the whole sensor, [height, width, 3]; each pixel shows its last event."""
     width, height = events.sensor.width, events.sensor.height
     last = np.zeros(height * width, dtype=np.uint8)
     for start in range(0, len(events), BLOCK):
@@ -35,7 +35,7 @@ def render(events: Events, palette: Palette = EVENTGPT_PALETTE) -> NDArray[np.ui
         pixels = events.y[block].astype(np.intp)
         pixels *= width
         pixels += events.x[block]
-        # Where an index repeats, numpy's assignment keeps the last value: the newest event.
+        # Where an index repeats, numpy keeps the last value assigned, which is the newest event.
         last[pixels] = events.p[block].view(np.uint8) + np.uint8(1)
     colours = np.array([palette.background, palette.darker, palette.brighter], dtype=np.uint8)
     picture: NDArray[np.uint8] = colours[last].reshape(height, width, 3)
@@ -43,10 +43,10 @@ def render(events: Events, palette: Palette = EVENTGPT_PALETTE) -> NDArray[np.ui
 
 
 def voxel_grid(events: Events, num_bins: int) -> NDArray[np.float32]:
-    """float32 [num_bins, height, width]: signed polarity, shared between the two nearest bins.
+    """Add up polarities (+1, -1) in time bins, float32 [num_bins, height, width].
 
-    The first event falls on the first bin and the last on the last; an event between two bins
-    gives each the share of its nearness. The sum over the grid is brighter minus darker.
+    The first event is in the first bin and the last in the last. An event between two bins is
+    divided between them by distance.
     """
     width, height = events.sensor.width, events.sensor.height
     num_voxels = num_bins * height * width

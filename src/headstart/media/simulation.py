@@ -1,8 +1,8 @@
-"""Events as an event camera would have seen a video, computed from its frames.
+"""Simulates the events that an event camera would have recorded of a video.
 
-Owns the model of the sensor. A pixel follows the logarithm of its light, and reports each time
-that has moved by a threshold since its last report. Between frames the logarithm is taken to
-change evenly, which places events in time. Works frame by frame in memory of a few frames.
+A pixel reports an event each time the logarithm of its light has moved by a threshold since its
+last event. Between frames the logarithm is taken to change linearly, which gives events their
+times. Only a few frames are in memory at a time.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NEVER_US = -(2**61)
 
 @dataclass(frozen=True)
 class SensorModel:
-    """What a pixel does with light. Light is 0 to 255; contrast is in natural logarithms.
+    """The parameters of the pixels. Light is 0 to 255; contrast is in natural logarithms.
 
     ``threshold_spread`` is the standard deviation of thresholds from pixel to pixel.
-    ``linear_below``: under this light the response is linear, since the logarithm of the dark
-    is mostly the camera's own noise. ``leak_rate_hz``: events a resting pixel gives by itself,
-    all brighter. ``shot_noise_rate_hz``: random events of either polarity in the dark; in full
-    light ``shot_noise_in_light`` times as many. No event follows another at its pixel within
+    ``linear_below``: under this light the response is linear, since in the dark the logarithm
+    would mostly amplify the camera's noise. ``leak_rate_hz``: brighter events of a pixel without
+    change. ``shot_noise_rate_hz``: random events of either polarity in the dark; in full light
+    ``shot_noise_in_light`` times as many. A pixel gives no second event within
     ``refractory_us``.
     """
 
@@ -57,11 +57,11 @@ class SensorModel:
             self.seed,
         )
         if not all(0 <= value < 1e9 for value in rest):
-            raise MediaError("spread, refractory time, rates and seed are not below zero")
+            raise MediaError("spread, refractory time, rates and seed must be from 0 to 1e9")
 
     @classmethod
     def ideal(cls, threshold: float = 0.2) -> SensorModel:
-        """A sensor without noise, leak, spread or rest: only contrast makes events."""
+        """A sensor without noise, leak, spread or refractory time."""
         return cls(
             threshold_on=threshold,
             threshold_off=threshold,
@@ -73,7 +73,7 @@ class SensorModel:
 
 
 class Simulator:
-    """A sensor looking at a video. Not thread-safe; frames come in order of time."""
+    """Turns frames, given in order of time, into events. Not thread-safe."""
 
     def __init__(self, sensor: SensorSize, model: SensorModel | None = None) -> None:
         self.sensor = sensor
@@ -82,17 +82,17 @@ class Simulator:
         self._random = np.random.default_rng(model.seed)
         self._threshold_on = self._thresholds(model.threshold_on, shape)
         self._threshold_off = self._thresholds(model.threshold_off, shape)
-        # How far each pixel's signal stands above its last report.
+        # The change of each pixel's response since its last event.
         self._pending = np.zeros(shape)
         if model.leak_rate_hz:
-            # Pixels at rest leak at their own times, not all at once.
+            # Random starts, so that pixels do not all leak at the same time.
             self._pending = self._random.random(shape) * self._threshold_on
         self._last_us = np.full(sensor.height * sensor.width, NEVER_US, dtype=np.int64)
         self._response: NDArray[np.float64] | None = None
         self._time_us = 0
 
     def see(self, time_us: int, frame: NDArray[np.uint8]) -> Events:
-        """The events between the previous frame and this one, RGB uint8 [height, width, 3]."""
+        """The events between the previous frame and this one, uint8 RGB [height, width, 3]."""
         if frame.dtype != np.uint8 or frame.shape != (*self._pending.shape, 3):
             raise MediaError(
                 f"a frame is {frame.dtype} {list(frame.shape)} and the sensor {self.sensor}; "
@@ -132,7 +132,7 @@ class Simulator:
     def _crossings(
         self, change: NDArray[np.float64], start_us: int, stop_us: int
     ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.bool_]]:
-        """Where and when the signal, moving evenly, passes a threshold, once or many times."""
+        """The pixels, times and polarities at which the response crosses thresholds."""
         leak = self.model.leak_rate_hz * (stop_us - start_us) / 1e6
         before = self._pending
         after = before + change + leak * self._threshold_on
@@ -165,7 +165,7 @@ class Simulator:
         return pixels, t, self._random.random(num_events) < 0.5
 
     def _rested(self, pixels: NDArray[np.intp], t: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which events, in order of time, find their pixel rested."""
+        """Which events, in order of time, come after their pixel's refractory time."""
         order = np.argsort(pixels, kind="stable")
         grouped = pixels[order]
         is_first = np.diff(grouped, prepend=-1) != 0
@@ -183,7 +183,7 @@ class Simulator:
 
 
 def respond(light: NDArray[np.floating], linear_below: float) -> NDArray[np.float64]:
-    """The pixel's response: the logarithm of light, and a line to the origin in the dark."""
+    """The response of a pixel: the logarithm of light, and in the dark a line to the origin."""
     light = light.astype(np.float64)
     slope = np.log(linear_below) / linear_below
     return np.where(light < linear_below, light * slope, np.log(np.maximum(light, linear_below)))
@@ -192,9 +192,9 @@ def respond(light: NDArray[np.floating], linear_below: float) -> NDArray[np.floa
 def simulate(
     frames: Iterable[tuple[int, NDArray[np.uint8]]], model: SensorModel | None = None
 ) -> Iterator[Events]:
-    """The events of a video given as (time in us, RGB frame), one piece for each frame.
+    """Simulate a video given as (time in us, RGB frame); yields a piece for each frame.
 
-    The sensor is of the frames' size. The first frame gives no events: nothing changed yet.
+    The sensor has the frames' size. The first piece is empty, since nothing has changed yet.
     """
     simulator: Simulator | None = None
     for time_us, frame in frames:

@@ -1,4 +1,4 @@
-"""Cutting events: into consecutive slices, by number or by time, or to the most recent."""
+"""Cuts events into consecutive slices, by number or by time, or to the most recent."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from headstart.media.events import Events
 
 
 def slice_by_count(events: Events, num_slices: int) -> tuple[Events, ...]:
-    """``num_slices`` slices of equal length; what does not divide goes to the last."""
+    """Cut into slices of equally many events; the last one has the remainder too."""
     _check(num_slices)
     size = len(events) // num_slices
     starts = [index * size for index in range(num_slices)]
@@ -20,10 +20,9 @@ def slice_by_count(events: Events, num_slices: int) -> tuple[Events, ...]:
 def slice_by_time(
     events: Events, num_slices: int, start_us: int | None = None, stop_us: int | None = None
 ) -> tuple[Events, ...]:
-    """``num_slices`` slices of equal duration over ``[start_us, stop_us)``.
+    """Cut ``[start_us, stop_us)`` into slices of equal duration, rounded down to microseconds.
 
-    By default from the first event to just after the last. Where the duration does not divide,
-    boundaries are rounded down to whole microseconds.
+    The default is from the first event to just after the last.
     """
     _check(num_slices)
     if not len(events):
@@ -38,7 +37,7 @@ def slice_by_time(
 
 
 def latest(events: Events, duration_us: int) -> Events:
-    """The last ``duration_us`` of them, up to and including the last event."""
+    """The events of the last ``duration_us``, including the last event."""
     if not len(events):
         return events
     stop_us = int(events.t[-1]) + 1
@@ -47,4 +46,4 @@ def latest(events: Events, duration_us: int) -> Events:
 
 def _check(num_slices: int) -> None:
     if num_slices < 1:
-        raise MediaError(f"{num_slices} slices cannot be; ask for at least one")
+        raise MediaError(f"{num_slices} slices were asked for; ask for at least one")

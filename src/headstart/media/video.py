@@ -1,7 +1,4 @@
-"""RGB video as arrays: decoding, uniform sampling, writing.
-
-Owns everything that touches PyAV. Knows nothing of events or models.
-"""
+"""RGB video as arrays: decoding, uniform sampling, writing. The only module that uses PyAV."""
 
 from __future__ import annotations
 
@@ -18,22 +15,20 @@ from headstart.errors import MediaError
 from headstart.media.digests import digest_arrays
 
 MAX_VIDEO_BYTES = 2 * 1024**3
-"""What one `Video.read` may hold unless its caller allows more: 48 s of 1280x720 at 15 Hz."""
-
-
+"""The most that `Video.read` decodes by default: 48 s of 1280x720 at 15 Hz."""
 FORMATS = ("mov", "mp4", "matroska", "webm", "avi", "mpegts", "mpeg", "ogg", "flv", "asf", "gif")
-"""FFmpeg's names of the containers that are read. All hold their frames themselves: formats that
-name other files or addresses (playlists, concat, SDP, numbered pictures) are not among them."""
+"""FFmpeg's names of the containers that are read. None of them can name other files or addresses,
+as playlists, concat, SDP and numbered pictures do."""
 OPEN_OPTIONS = {"format_whitelist": ",".join(FORMATS), "protocol_whitelist": "file"}
-"""For every ``av.open`` of a file that is not our own."""
+"""The options with which ``av.open`` opens any file."""
 
 
 @dataclass(frozen=True, eq=False)
 class Video:
-    """Frames and when each was taken.
+    """Frames and their times.
 
-    ``frames`` is uint8 [n, height, width, 3], RGB. ``times_us`` is int64 [n], increasing;
-    for a file it counts from the file's first frame, also when only a window was read.
+    ``frames`` is uint8 [n, height, width, 3], RGB. ``times_us`` is int64 [n], increasing. Times of
+    a file count from its first frame, also where only a window of it was read.
     """
 
     frames: NDArray[np.uint8]
@@ -63,13 +58,12 @@ class Video:
         stop_us: int | None = None,
         max_bytes: int = MAX_VIDEO_BYTES,
     ) -> Video:
-        """Decode ``path``, or ``num_frames`` spread uniformly over it, or over a window of it.
+        """Decode a file, or the window ``start_us <= time < stop_us`` of it.
 
-        Where there are fewer than ``num_frames``, all are taken.
-        The window is ``start_us <= time < stop_us``. Only the frames asked for are kept in
-        memory, and no more than ``max_bytes`` of them.
+        With ``num_frames``, that many frames spread uniformly are taken, or all if there are
+        fewer. Only the frames taken are kept in memory, and at most ``max_bytes`` of them.
         """
-        listed_us = _list_times(path)
+        listed_us = frame_times(path)
         inside = np.ones(len(listed_us), dtype=bool)
         if start_us is not None:
             inside &= listed_us >= start_us
@@ -87,7 +81,7 @@ class Video:
 
     @classmethod
     def from_frames(cls, frames: NDArray[np.uint8], fps: float) -> Video:
-        """Frames at hand, taken at a steady rate from time zero."""
+        """A video of frames at a constant rate from time zero."""
         if not fps > 0:
             raise MediaError(f"fps is {fps}; give a positive number of frames per second")
         times_us = np.rint(np.arange(len(frames)) * (1e6 / fps)).astype(np.int64)
@@ -97,21 +91,21 @@ class Video:
         return len(self.frames)
 
     def sample(self, num_frames: int) -> Video:
-        """``num_frames`` of them spread uniformly, first and last included; all if fewer."""
+        """``num_frames`` frames spread uniformly, first and last included; all if fewer."""
         chosen = _spread(len(self), num_frames)
         return Video(self.frames[chosen], self.times_us[chosen])
 
     def digest(self) -> str:
-        """The content's name: equal for equal pixels at equal times."""
+        """A digest of the content: equal for equal pixels at equal times."""
         return digest_arrays("video", self.times_us, self.frames)
 
     def write(self, path: str | Path, fps: float = 25.0) -> None:
-        """Encode every frame into ``path`` at a steady ``fps``; the suffix names the container."""
+        """Encode the frames at a constant rate; the suffix of ``path`` names the container."""
         write_frames(path, self.frames, fps)
 
 
 def write_frames(path: str | Path, frames: Iterable[NDArray[np.uint8]], fps: float) -> None:
-    """Encode frames of one size as they come, at a steady ``fps``."""
+    """Encode frames of one size, one at a time, at a constant rate."""
     try:
         with av.open(str(path), "w") as container:
             stream = None
@@ -136,14 +130,48 @@ def write_frames(path: str | Path, frames: Iterable[NDArray[np.uint8]], fps: flo
 
 
 def stream_frames(path: str | Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Each frame of ``path`` in turn with its time in us, one in memory at a time."""
-    for time_us, frame in zip(_list_times(path), _decode(path), strict=False):
+    """Yield each frame of a file with its time in us, one in memory at a time."""
+    for time_us, frame in zip(frame_times(path), _decode(path), strict=False):
         yield int(time_us), frame.to_ndarray(format="rgb24")
 
 
+def frame_times(path: str | Path) -> NDArray[np.int64]:
+    """The time of each frame, from the packets: cheap, and right also where headers are wrong."""
+    ticks: list[int] = []
+    num_packets = 0
+    with _open(path) as container:
+        stream = container.streams.video[0]
+        num_declared, time_base, rate = stream.frames, stream.time_base, stream.average_rate
+        try:
+            for packet in container.demux(stream):
+                # The last packet is empty: a signal to flush the decoder.
+                if packet.size and not packet.is_discard:
+                    num_packets += 1
+                    if packet.pts is not None:
+                        ticks.append(packet.pts)
+        except (av.FFmpegError, ValueError) as error:
+            raise MediaError(f"{path} is damaged ({error}); copy it again") from error
+    if not num_packets:
+        raise MediaError(f"{path} has no frames; it may be truncated: copy it again")
+    if num_packets < num_declared:
+        raise MediaError(
+            f"{path} is truncated: {num_packets} of {num_declared} frames are there; copy it again"
+        )
+    if len(ticks) == num_packets and time_base:
+        # Packets are in decoding order, frames in presentation order.
+        ordered = sorted(ticks)
+        times = [round((tick - ordered[0]) * time_base * 1_000_000) for tick in ordered]
+    else:
+        us_per_frame = 1_000_000 / (rate or Fraction(25))
+        times = [round(index * us_per_frame) for index in range(num_packets)]
+    if times[-1] > np.iinfo(np.int64).max:
+        raise MediaError(f"{path} states times beyond all years; re-encode it with ffmpeg")
+    return np.array(times, dtype=np.int64)
+
+
 def count_frames(path: str | Path) -> int:
-    """How many frames ``path`` holds, without decoding any."""
-    return len(_list_times(path))
+    """How many frames a file holds; none is decoded."""
+    return len(frame_times(path))
 
 
 def _spread(num_available: int, num_frames: int | None) -> NDArray[np.int64]:
@@ -155,7 +183,7 @@ def _spread(num_available: int, num_frames: int | None) -> NDArray[np.int64]:
 
 
 def _collect(path: str | Path, wanted: NDArray[np.int64], max_bytes: int) -> NDArray[np.uint8]:
-    """The frames numbered ``wanted`` (increasing), decoding no further than the last."""
+    """Decode up to the last of the frames numbered ``wanted`` (increasing) and keep those."""
     frames: NDArray[np.uint8] | None = None
     num_kept = 0
     for index, frame in enumerate(_decode(path)):
@@ -194,40 +222,6 @@ def _open(path: str | Path) -> av.container.InputContainer:
         container.close()
         raise MediaError(f"{path} has no video in it; choose a file with a video stream")
     return container
-
-
-def _list_times(path: str | Path) -> NDArray[np.int64]:
-    """When each frame is shown, from the packets alone: cheap, and right where headers are not."""
-    ticks: list[int] = []
-    num_packets = 0
-    with _open(path) as container:
-        stream = container.streams.video[0]
-        num_declared, time_base, rate = stream.frames, stream.time_base, stream.average_rate
-        try:
-            for packet in container.demux(stream):
-                # The last packet is empty: a signal to flush the decoder.
-                if packet.size and not packet.is_discard:
-                    num_packets += 1
-                    if packet.pts is not None:
-                        ticks.append(packet.pts)
-        except (av.FFmpegError, ValueError) as error:
-            raise MediaError(f"{path} is damaged ({error}); copy it again") from error
-    if not num_packets:
-        raise MediaError(f"{path} has no frames; it may be truncated: copy it again")
-    if num_packets < num_declared:
-        raise MediaError(
-            f"{path} is truncated: {num_packets} of {num_declared} frames are there; copy it again"
-        )
-    if len(ticks) == num_packets and time_base:
-        # Packets come in the order of decoding, frames in the order of showing.
-        ordered = sorted(ticks)
-        times = [round((tick - ordered[0]) * time_base * 1_000_000) for tick in ordered]
-    else:
-        us_per_frame = 1_000_000 / (rate or Fraction(25))
-        times = [round(index * us_per_frame) for index in range(num_packets)]
-    if times[-1] > np.iinfo(np.int64).max:
-        raise MediaError(f"{path} states times beyond all years; re-encode it with ffmpeg")
-    return np.array(times, dtype=np.int64)
 
 
 def _decode(path: str | Path) -> Iterator[av.VideoFrame]:

@@ -1,5 +1,4 @@
-"""Models vLLM does not have, plugged in through its published registry.
+"""Models that vLLM lacks, registered with vLLM, and each model's view of a clip.
 
-Owns how a view of a clip becomes a prompt and how published weights become a vLLM model.
-Knows nothing of drafts, streams or servers.
+A view turns a clip and a question into a prompt. Nothing here knows of drafts, streams or servers.
 """

@@ -1,4 +1,4 @@
-"""The shape of a clip in a model's prompt. Pure: read before any engine is imported."""
+"""How many pictures and tokens a clip has in a model's prompt. Imports no engine."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,7 +8,7 @@ from headstart.errors import ModelConfigError
 
 @dataclass(frozen=True)
 class PictureGeometry:
-    """How a clip is shown: so many pictures of one size, so many tokens out of each."""
+    """The number and size of a clip's pictures, and the tokens of each."""
 
     image_size: int
     tokens_per_picture: int

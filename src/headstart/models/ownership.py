@@ -1,8 +1,8 @@
-"""Names of pictures that one owner's requests share and nobody else's.
+"""Cache names of pictures that only the requests of one owner share.
 
-vLLM keeps preprocessed and encoded pictures by name, for all requests alike. A server with
-several tenants names each picture after its owner too, so that no tenant is answered sooner
-because another has shown the same picture.
+vLLM caches preprocessed and encoded pictures by name, for all requests. A server with several
+tenants puts the owner into the name, so that no tenant can learn from a fast answer that another
+tenant has sent the same picture.
 """
 
 import hashlib
@@ -14,15 +14,15 @@ _MARK = "owned:"
 
 
 def owned_id(owner: str, name: str) -> str:
-    """The name of an owner's picture or video, for vLLM's ``uuid``."""
+    """The name of an owner's picture or video, to be vLLM's ``uuid``."""
     return f"{_MARK}{owner}:{name}"
 
 
 def frame_id(uuid: str, number: int, frame: NDArray[np.uint8]) -> str:
-    """The name of a video's frame.
+    """The name of one frame of a video that is named ``uuid``.
 
-    A plain name is the caller's word for the whole video. An owned one says whose it is; the
-    frame's own pixels say which, so frames seen before in other videos are found again.
+    Under a caller's own name, a frame is named by its number. Under a name from `owned_id` it is
+    named by its pixels, so that a frame of another video of the same owner is found again.
     """
     if not uuid.startswith(_MARK):
         return f"{uuid}-frame-{number}"

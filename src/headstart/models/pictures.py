@@ -1,4 +1,4 @@
-"""What models that see a clip as a row of pictures have in common, on vLLM's processing side."""
+"""The parts of vLLM's input processing that all models of picture sequences share."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -10,19 +10,19 @@ from headstart.models.geometry import PictureGeometry
 
 
 class PicturesProcessingInfo(BaseProcessingInfo):
-    """What vLLM asks about such a model before it processes anything."""
+    """Answers vLLM's questions about a model before anything is processed."""
 
     @abstractmethod
     def get_geometry(self) -> PictureGeometry:
-        """Pictures and tokens of this checkpoint's clips."""
+        """The number of pictures and tokens of this checkpoint's clips."""
 
     def get_supported_mm_limits(self) -> Mapping[str, int | None]:
-        """Any number of clips, as far as the context reaches."""
+        """Any number of clips; only the context limits them."""
         return {"video": None}
 
 
 class PicturesDummyInputsBuilder(BaseDummyInputsBuilder[PicturesProcessingInfo]):
-    """Blank clips, for vLLM's memory profile."""
+    """Makes blank clips for vLLM's memory profile."""
 
     placeholder: ClassVar[str]
 

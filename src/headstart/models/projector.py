@@ -1,4 +1,4 @@
-"""Two linear layers from a vision tower's width to a language model's."""
+"""The projector from a vision tower to a language model."""
 
 import torch
 from torch import nn
@@ -8,7 +8,7 @@ from vllm.model_executor.layers.quantization import QuantizationConfig
 
 
 class Projector(nn.Module):
-    """Linear, activation, linear; split over tensor-parallel ranks."""
+    """Two linear layers with an activation between them, split over tensor-parallel ranks."""
 
     def __init__(
         self,

@@ -1,12 +1,12 @@
-"""The plugin vLLM calls in every process it starts.
+"""The plugin that vLLM calls in every process it starts, to register our models.
 
-Installed as an entry point of the group ``vllm.general_plugins``: people who run vLLM
-themselves get these models by installing the package, without any code of their own.
+It is an entry point of the group ``vllm.general_plugins``, so that users of vLLM get these models
+by installing the package.
 """
 
 
 def register() -> None:
-    """Tell vLLM which classes serve which architectures. Safe to call more than once."""
+    """Register our models with vLLM. Safe to call more than once."""
     from vllm import ModelRegistry
 
     # By name, not by class: importing the classes would start CUDA before vLLM forks.
@@ -19,7 +19,7 @@ def register() -> None:
 
 
 def register_configs() -> None:
-    """Tell transformers the config it does not have: EventGPT's."""
+    """Register EventGPT's config with transformers, which lacks it."""
     from transformers import AutoConfig
 
     from headstart.models.eventgpt.config import EventChatConfig

@@ -1,7 +1,6 @@
-"""A model's view of a clip, whatever the model.
+"""A model's view of a clip: which pictures it is shown, and which prompt.
 
-What it looks at, how that is cut and drawn, and what stands around it in the prompt are the
-model's own. Callers see this port and never ask which model it is.
+Callers use this protocol for every model and never ask which model it is.
 """
 
 from collections.abc import Callable
@@ -18,30 +17,30 @@ from headstart.models.video_llava.view import VideoLlavaView
 
 
 class View(Protocol):
-    """Pure and safe to share between threads."""
+    """How a model sees a clip. Pure, and safe to share between threads."""
 
     @property
     def num_frames(self) -> int | None:
-        """How many of a video's frames it looks at; none if it looks at no video."""
+        """How many of a video's frames the model is shown; None for a model without video."""
 
     @property
     def num_text_ids(self) -> int:
-        """Ids below this are text; the others hold places and are never said or drafted."""
+        """Token ids below this are text; the others are placeholders, never said or drafted."""
 
     def files(self, path: Path) -> ClipFiles:
-        """What a single file is to this model: a video, or a recording of events."""
+        """The clip of a single file: a video for one model, events for another."""
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
-        """What the model is shown of a clip, uint8 [n, height, width, 3].
+        """The pictures of a clip that the model is shown, uint8 [n, height, width, 3].
 
-        Raises `MediaError` where the clip lacks what the model looks at.
+        Raises `MediaError` where the clip has no frames or no events for them.
         """
 
     def glance(self, clip: Clip) -> Clip:
-        """The newest part of a clip, no longer than the model can look at."""
+        """The newest part of a clip, no longer than the model can be shown."""
 
     def prompt(self, question: str) -> str:
-        """The prompt for one question about one clip, its placeholder included."""
+        """The prompt of one question about one clip, including the placeholder."""
 
     def check_checkpoint(self, directory: Path) -> None:
         """Raise `CheckpointError` if the directory's weights are not this model's."""

@@ -1,1 +1,1 @@
-"""What drafting costs, what it earns, and whether it pays. Pure Python: no torch, no vLLM."""
+"""Forecasts what drafting costs and saves. Pure Python: no torch, no vLLM."""

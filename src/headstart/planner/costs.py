@@ -1,4 +1,4 @@
-"""What the work costs on one machine: figures that a bench measures or a person gives."""
+"""What prefill, decoding and verification cost on one machine, as measured or as given."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class DrafterCosts:
     step_s: float
 
     def tokens_within(self, seconds: float) -> int:
-        """How many tokens it has ready after so long, its first one with its prefill."""
+        """How many tokens it has drafted after so many seconds; its prefill yields the first."""
         if seconds < self.prefill_s:
             return 0
         return 1 + int((seconds - self.prefill_s) / self.step_s) if self.step_s > 0 else 0
@@ -21,19 +21,16 @@ class DrafterCosts:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A target on its engine.
-
-    A pass over a batch takes a plain step, and a little more for each drafted token in it.
-    """
+    """What a target on its engine costs: a pass takes a step, and more for every drafted token."""
 
     prefill_s: float
-    """From asking to the first token, alone and undrafted: loading and vision included."""
+    """From the question to the first token without drafts; loading and vision are included."""
     step_s: float
     """One decoding step of one request."""
     verify_token_s: float = 0.0
     """What a drafted token adds to a pass."""
     verify_pass_s: float = 0.0
-    """What a pass costs more because anything was drafted at all."""
+    """What a pass costs more as soon as it has any draft."""
     overhead_s: float = 0.0
     """What an answer costs more with headstart's engine than with plain vLLM."""
 
@@ -43,10 +40,10 @@ class Costs:
                 "a prefill and a decoding step take time: give both above 0 ms, as measured"
             )
         if min(self.verify_token_s, self.verify_pass_s) < 0:
-            raise PlanningError("a cost below zero: leave it at 0 where it cannot be told from it")
+            raise PlanningError("a cost is below zero: give 0 where it is too small to measure")
 
     def pass_s(self, draft_tokens: float, batch: int = 1) -> float:
-        """One pass of a batch in which each request brings a draft of this length."""
+        """The time of one pass over a batch whose requests have a draft of this length each."""
         if draft_tokens <= 0:
             return self.step_s
         return self.step_s + self.verify_pass_s + self.verify_token_s * draft_tokens * batch

@@ -1,4 +1,4 @@
-"""How long an answer will take: passes counted from survival, priced by costs."""
+"""Forecasts how long an answer takes: survival gives the number of passes, costs their time."""
 
 from dataclasses import dataclass
 
@@ -9,20 +9,20 @@ from headstart.planner.survival import Survival
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """One answer of a given length."""
+    """The times and passes of one answer."""
 
     first_token_s: float
     end_to_end_s: float
     num_passes: float
-    """Of the target, the prompt's last one included."""
+    """Passes of the target, including the one that ends the prompt."""
 
     def speedup_over(self, bare: "Forecast") -> float:
-        """Above one where this is the faster."""
+        """How many times faster this is than ``bare``."""
         return bare.end_to_end_s / self.end_to_end_s
 
 
 def bare(costs: Costs, num_tokens: int, batch: int = 1) -> Forecast:
-    """The target alone: one token a pass."""
+    """Forecast the target alone: every pass yields one token."""
     _require_tokens(num_tokens)
     decode_s = (num_tokens - 1) * costs.pass_s(0, batch)
     return Forecast(costs.prefill_s, costs.prefill_s + decode_s, num_tokens)
@@ -36,10 +36,10 @@ def drafted(
     first: Survival | None = None,
     batch: int = 1,
 ) -> Forecast:
-    """With drafts at every pass; ``first`` is the survival of the one verified with the prompt.
+    """Forecast drafts at every pass; ``first`` is the survival of the draft with the prompt.
 
-    Without ``first`` nothing is ready by then. The first token never comes sooner than the
-    prompt is computed: only what follows it does.
+    Without ``first`` no draft is verified with the prompt. Drafts never bring the first token
+    sooner, only the tokens after it.
     """
     _require_tokens(num_tokens)
     length = len(survival.shares)
@@ -52,7 +52,7 @@ def drafted(
 
 
 def passes_after_first(num_tokens: int, survival: Survival, first: Survival | None = None) -> float:
-    """How many follow the one that ends the prompt, and verifies what is drafted by then."""
+    """How many passes follow the one that ends the prompt and verifies the ``first`` draft."""
     return sum(
         chance * survival.passes_for(num_tokens - 1 - accepted)
         for accepted, chance in enumerate((first or Survival()).chances())
@@ -60,9 +60,10 @@ def passes_after_first(num_tokens: int, survival: Survival, first: Survival | No
 
 
 def one_fused_block(costs: Costs, num_tokens: int, num_accepted: float) -> Forecast:
-    """One draft, verified with the prompt, of which so many tokens are accepted; then none.
+    """Forecast a single draft, verified with the prompt, of which ``num_accepted`` are accepted.
 
-    S = (P + (N-1)d) / (P + (N-1-E)d): what a drafter hidden in the target's prefill can give.
+    This is the most that a drafter which works during the target's prefill can give:
+    S = (P + (N-1)d) / (P + (N-1-E)d).
     """
     _require_tokens(num_tokens)
     if not 0 <= num_accepted <= num_tokens - 1:
@@ -74,7 +75,7 @@ def one_fused_block(costs: Costs, num_tokens: int, num_accepted: float) -> Forec
 
 
 def break_even_accepted(costs: Costs, draft_tokens: int, batch: int = 1) -> float:
-    """How many tokens of each draft must be accepted for drafting to cost nothing."""
+    """How many tokens of each draft must be accepted for drafting to save what it costs."""
     plain = costs.pass_s(0, batch)
     return (costs.pass_s(draft_tokens, batch) - plain) / plain
 

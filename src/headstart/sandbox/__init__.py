@@ -1,1 +1,1 @@
-"""Untrusted bytes are decoded here, in processes that can reach nothing, one tenant's each."""
+"""Decodes untrusted bytes in confined worker processes, each of which serves one tenant."""

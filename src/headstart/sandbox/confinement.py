@@ -1,4 +1,4 @@
-"""What a process may take, set by itself before it looks at bytes of a stranger."""
+"""The limits that a worker sets on itself before it reads untrusted bytes."""
 
 import os
 import resource
@@ -6,23 +6,23 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from headstart.sandbox.seccomp import close_system_calls
+from headstart.sandbox.seccomp import install_filter
 
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT)
 
 
 @dataclass(frozen=True)
-class Allowance:
-    """For one worker, from its first job to its last."""
+class ResourceLimits:
+    """What one worker may use, all its jobs together."""
 
     cpu_s: int
     memory_bytes: int
-    """Beside what it holds already, and beside the memory it shares with the pool."""
+    """On top of what it holds before its first job, and of the memory it shares with the pool."""
 
 
-def confine(allowance: Allowance) -> None:
-    """No more files, sockets or processes; so much time and memory. There is no way back."""
-    # Some packages catch crashes to report them, which a confined process can do no more.
+def confine(limits: ResourceLimits) -> None:
+    """Forbid this process new files, sockets and processes, for good; bound its time and memory."""
+    # Some packages install crash handlers, which cannot report anything once confined.
     for number in _CRASHES:
         signal.signal(number, signal.SIG_DFL)
     held = _held_bytes()
@@ -31,11 +31,11 @@ def confine(allowance: Allowance) -> None:
         (resource.RLIMIT_FSIZE, 0),
         # No new descriptor: nothing can be opened, connected or received.
         (resource.RLIMIT_NOFILE, 0),
-        (resource.RLIMIT_DATA, held + allowance.memory_bytes),
-        (resource.RLIMIT_CPU, allowance.cpu_s),
+        (resource.RLIMIT_DATA, held + limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.cpu_s),
     ):
         resource.setrlimit(limit, (value, value))
-    close_system_calls()
+    install_filter()
 
 
 def _held_bytes() -> int:
@@ -43,5 +43,5 @@ def _held_bytes() -> int:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[5])
     except (OSError, IndexError):
-        return 512 << 20  # no /proc: what the imports take, generously
+        return 512 << 20  # no /proc: a generous estimate of what the imports take
     return pages * os.sysconf("SC_PAGE_SIZE")

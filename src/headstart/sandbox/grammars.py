@@ -1,7 +1,7 @@
-"""Grammars that bind answers, compiled as vLLM will compile them, to see whether that is bearable.
+"""Compiles the grammars that constrain answers, to bound the time that takes.
 
-vLLM compiles a grammar in the server's and in the engine's process, where nothing bounds it. So
-it is compiled here first; what takes too long here never gets there.
+vLLM compiles a grammar in the server's and in the engine's process without any bound. So a worker
+compiles it first, and a grammar that takes too long there never reaches vLLM.
 """
 
 import json
@@ -22,11 +22,11 @@ class Grammars:
         info = xgrammar.TokenizerInfo.deserialize_json(vocabulary)
         self._compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
 
-    def compile(self, binding: Mapping[str, Any]) -> None:
-        """Raises where xgrammar refuses it."""
+    def compile(self, constraint: Mapping[str, Any]) -> None:
+        """Compile one field of vLLM's ``structured_outputs``; raises where xgrammar refuses it."""
         grammar = self._xgrammar.Grammar
         try:
-            for kind, value in binding.items():
+            for kind, value in constraint.items():
                 match kind:
                     case "json":
                         text = value if isinstance(value, str) else json.dumps(value)

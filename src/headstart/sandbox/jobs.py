@@ -1,7 +1,7 @@
-"""What is done with a stranger's bytes, inside the confined process.
+"""The jobs that a confined worker runs on untrusted bytes.
 
-A job gets what it was asked, the bytes, and memory to write its output to. It returns what is
-told of the output. Whoever reads that must not trust it: the process may have been taken over.
+A job gets the pool's request, the bytes, and memory for its output. It returns a description of
+the output. The pool must check that description: the bytes may have taken over the worker.
 """
 
 import json
@@ -14,32 +14,32 @@ import numpy as np
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
 from headstart.media.readers.opening import open_recording
-from headstart.sandbox.film import film
+from headstart.sandbox.filmstrip import filmstrip
 from headstart.sandbox.grammars import Grammars
 from headstart.sandbox.vllm_media import Bounds, Loaders
 
-Told = dict[str, Any]
-Asked = Mapping[str, Any]
+Request = Mapping[str, Any]
+Result = dict[str, Any]
 
 
 class Jobs:
-    """All that a confined process can do. Built before it is confined."""
+    """Every job by name. Built before the worker is forked and confined."""
 
     def __init__(self, loaders: Loaders, grammars: Grammars | None) -> None:
         self._loaders = loaders
         self._grammars = grammars
-        self._known: dict[str, Callable[[Asked, memoryview, memoryview], Told]] = {
+        self._by_name: dict[str, Callable[[Request, memoryview, memoryview], Result]] = {
             "video": self._video,
             "picture": self._picture,
             "events": self._events,
-            "film": self._film,
+            "filmstrip": self._filmstrip,
             "grammar": self._grammar,
         }
 
-    def do(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
-        """One job; what went wrong is told in words."""
+    def run(self, request: Request, content: memoryview, output: memoryview) -> Result:
+        """Run one job; a failure is a result with ``error``."""
         try:
-            return self._known[asked["job"]](asked, content, output)
+            return self._by_name[request["job"]](request, content, output)
         except (MediaError, ValueError) as error:
             return {"error": str(error)[:500]}
         except MemoryError:
@@ -47,49 +47,50 @@ class Jobs:
         except Exception as error:
             return {"error": f"the decoder failed over it ({type(error).__name__})"}
 
-    def _video(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
-        bounds = Bounds(**asked["bounds"])
-        frames, told = self._loaders.video(bytes(content), bounds, asked["is_jpegs"])
+    def _video(self, request: Request, content: memoryview, output: memoryview) -> Result:
+        bounds = Bounds(**request["bounds"])
+        frames, metadata = self._loaders.video(bytes(content), bounds, request["is_jpegs"])
         if frames.dtype != np.uint8 or frames.ndim != 4:
             raise MediaError("the video's frames are not of a kind this server hands on")
-        _put(output, 0, frames)
-        return {"shape": frames.shape, "told": json.loads(json.dumps(told, default=_plain))}
+        _write(output, 0, frames)
+        plain = json.loads(json.dumps(metadata, default=_plain))
+        return {"shape": frames.shape, "metadata": plain}
 
-    def _picture(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
-        picture = self._loaders.picture(bytes(content), Bounds(**asked["bounds"]))
+    def _picture(self, request: Request, content: memoryview, output: memoryview) -> Result:
+        picture = self._loaders.picture(bytes(content), Bounds(**request["bounds"]))
         pixels = np.frombuffer(picture.tobytes(), np.uint8)
-        _put(output, 0, pixels)
+        _write(output, 0, pixels)
         return {"mode": picture.mode, "size": picture.size}
 
-    def _events(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
-        events = _read(asked, content)
+    def _events(self, request: Request, content: memoryview, output: memoryview) -> Result:
+        events = _read(request, content)
         start = 0
         for column in (events.t, events.x, events.y, events.p):
-            start = _put(output, start, column)
+            start = _write(output, start, column)
         sensor = events.sensor
         return {"num_events": len(events), "sensor": [sensor.width, sensor.height]}
 
-    def _film(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
-        picture = np.frombuffer(film(_read(asked, content)), np.uint8)
-        return {"num_bytes": _put(output, 0, picture)}
+    def _filmstrip(self, request: Request, content: memoryview, output: memoryview) -> Result:
+        picture = np.frombuffer(filmstrip(_read(request, content)), np.uint8)
+        return {"num_bytes": _write(output, 0, picture)}
 
-    def _grammar(self, asked: Asked, content: memoryview, output: memoryview) -> Told:
+    def _grammar(self, request: Request, content: memoryview, output: memoryview) -> Result:
         if self._grammars is not None:
             self._grammars.compile(json.loads(bytes(content)))
         return {}
 
 
-def _read(asked: Asked, content: memoryview) -> Events:
-    """A window of a recording; open ends are the recording's own."""
-    sensor = SensorSize.parse(asked["sensor"]) if asked["sensor"] else None
-    path, most_us = Path(f"recording{asked['suffix']}"), asked["max_window_us"]
+def _read(request: Request, content: memoryview) -> Events:
+    """Read a window of a recording; without a start it begins where the recording does."""
+    sensor = SensorSize.parse(request["sensor"]) if request["sensor"] else None
+    path, most_us = Path(f"recording{request['suffix']}"), request["max_window_us"]
     with open_recording(
-        path, sensor, asked["max_events"], content=content, allow_pickle=False
+        path, sensor, request["max_events"], content=content, allow_pickle=False
     ) as recording:
         size = recording.sensor
-        if size.width * size.height > asked["max_frame_pixels"]:
-            raise MediaError(f"a sensor may have {asked['max_frame_pixels']} pixels at most")
-        start, stop = asked["start_us"], asked["stop_us"]
+        if size.width * size.height > request["max_frame_pixels"]:
+            raise MediaError(f"a sensor may have {request['max_frame_pixels']} pixels at most")
+        start, stop = request["start_us"], request["stop_us"]
         start = recording.first_us if start is None else start
         stop = start + most_us if stop is None else stop
         if not 0 < stop - start <= most_us:
@@ -100,8 +101,8 @@ def _read(asked: Asked, content: memoryview) -> Events:
         return recording.read(start, stop)
 
 
-def _put(output: memoryview, start: int, values: Any) -> int:
-    """Write an array; where the next one goes."""
+def _write(output: memoryview, start: int, values: Any) -> int:
+    """Write an array to the output; returns where it ends."""
     stop = start + values.nbytes
     if stop > len(output):
         raise MediaError("decoded, it is larger than this server takes")
@@ -111,5 +112,5 @@ def _put(output: memoryview, start: int, values: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """numpy's numbers and arrays as JSON has them."""
+    """A numpy number or array as JSON has it."""
     return value.tolist()

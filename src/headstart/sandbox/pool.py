@@ -1,7 +1,7 @@
-"""Confined workers at hand, from the side of whoever has untrusted bytes to decode.
+"""A pool of confined workers that decode untrusted bytes for the server.
 
-A worker serves one tenant. It is killed when a job overstays or breaks it, and another takes its
-place; so does another nursery. Nothing here decodes in the server's own process.
+A worker serves one tenant. The pool kills a worker whose job runs too long or breaks it, and forks
+another. It also restarts the fork server. Nothing is decoded in the server's own process.
 """
 
 import asyncio
@@ -18,42 +18,42 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from headstart.errors import MediaError
-from headstart.sandbox.confinement import Allowance
-from headstart.sandbox.nursery import LENGTH
-from headstart.sandbox.turns import Turns
-from headstart.sandbox.worker import Room, Worker, readable, received
+from headstart.sandbox.confinement import ResourceLimits
+from headstart.sandbox.fair_queue import FairQueue
+from headstart.sandbox.fork_server import LENGTH
+from headstart.sandbox.worker import BufferSizes, Worker, receive, wait_readable
 
 RESTART_S = 1.0
 MAX_JOBS = 256
-"""Of one worker: what a decoder leaks or keeps does not pile up."""
+"""Of one worker, so that what a decoder leaks does not accumulate."""
 MAX_BUSY_S = 30.0
-"""Of one worker: its allowance of processor time is never used up by honest work."""
-MAX_KEPT_BYTES = 64 << 20
-"""A worker whose shared memory holds more after a job is replaced, to give the memory back."""
+"""Of one worker, so that ordinary jobs never use up its limit of processor time."""
+MAX_PEAK_BYTES = 64 << 20
+"""A worker that used more shared memory is replaced, to give the memory back."""
 SMALL_BYTES = 1 << 20
-"""Less than this is copied without a thread."""
-_KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+"""Less than this is copied on the event loop, more in a thread."""
+_INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Job(Generic[T]):
-    """One thing to do with some bytes, and how its result is read."""
+    """One request to a worker, the bytes it is about, and how to read the result."""
 
-    asked: Mapping[str, Any]
+    request: Mapping[str, Any]
     content: bytes | memoryview
     read: Callable[[Mapping[str, Any], Worker], T]
-    """From what the worker told and wrote; it checks both and may raise `ValueError`."""
+    """Checks the worker's result and output, makes a value of them, or raises `ValueError`."""
     deadline_s: float
 
 
 @dataclass(frozen=True)
-class Shares:
+class PoolSize:
     """How many workers there are, and how many of them one tenant may occupy."""
 
-    at_once: int
-    at_once_each: int
+    max_workers: int
+    max_workers_of_tenant: int
 
 
 class Pool:
@@ -63,54 +63,54 @@ class Pool:
         self,
         settings: Mapping[str, Any],
         environment: Mapping[str, str],
-        shares: Shares,
-        room: Room,
-        allowance: Allowance,
+        size: PoolSize,
+        buffers: BufferSizes,
+        limits: ResourceLimits,
     ) -> None:
         """``settings``: vLLM's ``media_io_kwargs``, and the ``vocabulary`` for grammars."""
         self._settings = settings
         self._environment = environment
-        self._shares = shares
-        self._room = room
-        self._allowance = allowance
-        self._turns = Turns(shares.at_once, shares.at_once_each)
+        self._size = size
+        self._buffers = buffers
+        self._limits = limits
+        self._queue = FairQueue(size.max_workers, size.max_workers_of_tenant)
         self._fresh: asyncio.Queue[Worker] = asyncio.Queue()
         self._idle: list[Worker] = []
-        self._nursery: subprocess.Popen[bytes] | None = None
+        self._fork_server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._task: asyncio.Task[None] | None = None
         self._num_busy = 0
         self.is_up = False
         """Whether there are workers."""
         self.num_killed = 0
-        """Workers that overstayed or broke down."""
+        """Workers whose job ran too long or broke them."""
 
     def start(self) -> None:
-        """Workers come as soon as the nursery has imported what they need."""
-        self._task = asyncio.ensure_future(self._tend())
+        """Start the fork server; workers come once it has imported what they need."""
+        self._task = asyncio.ensure_future(self._supervise())
 
-    async def do(self, tenant: str, job: Job[T]) -> T:
+    async def run(self, tenant: str, job: Job[T]) -> T:
         """Wait for this tenant's turn, then for the job. Raises `MediaError`."""
-        if len(job.content) > self._room.max_input_bytes:
-            raise MediaError(f"it may have {self._room.max_input_bytes} bytes at most")
-        async with self._turns.turn(tenant):
+        if len(job.content) > self._buffers.input_bytes:
+            raise MediaError(f"it may have {self._buffers.input_bytes} bytes at most")
+        async with self._queue.turn(tenant):
             self._num_busy += 1
             try:
-                return await self._by_worker(await self._worker(tenant), job)
+                return await self._run_on(await self._worker(tenant), job)
             finally:
                 self._num_busy -= 1
 
-    async def _by_worker(self, worker: Worker, job: Job[T]) -> T:
-        sound, start_s = False, time.monotonic()
+    async def _run_on(self, worker: Worker, job: Job[T]) -> T:
+        is_sound, start_s = False, time.monotonic()
         try:
             async with asyncio.timeout(job.deadline_s):
-                told = await self._told(worker, job)
-                if "error" not in told:
-                    result = await asyncio.to_thread(job.read, told, worker)
-            sound = True
-            if "error" in told:
-                raise MediaError(str(told["error"]))
-            return result
+                result = await self._result(worker, job)
+                if "error" not in result:
+                    value = await asyncio.to_thread(job.read, result, worker)
+            is_sound = True
+            if "error" in result:
+                raise MediaError(str(result["error"]))
+            return value
         except TimeoutError as error:
             self.num_killed += 1
             raise MediaError(
@@ -123,34 +123,34 @@ class Pool:
             ) from error
         finally:
             worker.busy_s += time.monotonic() - start_s
-            if sound and not _is_worn(worker):
+            if is_sound and not _is_worn(worker):
                 self._idle.append(worker)
             else:
-                worker.end()
+                worker.kill()
 
-    async def _told(self, worker: Worker, job: Job[T]) -> dict[str, Any]:
+    async def _result(self, worker: Worker, job: Job[T]) -> dict[str, Any]:
         if len(job.content) > SMALL_BYTES:
-            await asyncio.to_thread(worker.put, job.content)
+            await asyncio.to_thread(worker.write_input, job.content)
         else:
-            worker.put(job.content)
-        return await worker.do({**job.asked, "num_bytes": len(job.content)})
+            worker.write_input(job.content)
+        return await worker.run({**job.request, "num_bytes": len(job.content)})
 
     async def _worker(self, tenant: str) -> Worker:
-        """One that this tenant had before; otherwise a fresh one, in another's place if need be."""
+        """An idle worker of this tenant's, or a fresh one; an idle one of others makes room."""
         for worker in [worker for worker in self._idle if worker.tenant == tenant]:
             self._idle.remove(worker)
             if worker.is_alive:
                 return worker
-            worker.end()
-        while self._idle and len(self._idle) + self._num_busy > self._shares.at_once:
-            self._idle.pop(0).end()
+            worker.kill()
+        while self._idle and len(self._idle) + self._num_busy > self._size.max_workers:
+            self._idle.pop(0).kill()
         while True:
             worker = await self._fresh.get()
-            self._ask_for_another()
+            self._request_worker()
             try:
-                worker.begin(tenant, self._room, self._allowance)
+                worker.assign(tenant, self._buffers, self._limits)
             except OSError:
-                worker.end()
+                worker.kill()
             else:
                 return worker
 
@@ -158,65 +158,65 @@ class Pool:
         """End every process."""
         if self._task is not None:
             self._task.cancel()
-        self._lose_nursery()
+        self._end_fork_server()
         for worker in self._idle:
-            worker.end()
+            worker.kill()
 
-    async def _tend(self) -> None:
-        """Keep a nursery, and take in the workers it makes."""
+    async def _supervise(self) -> None:
+        """Run the fork server, start it again when it ends, and collect the workers it forks."""
         while True:
             with suppress(OSError):
-                control = await self._start_nursery()
-                if await received(control) == b"!":
+                control = await self._start_fork_server()
+                if await receive(control) == b"!":
                     self.is_up = True
-                    self._ask_for_another()
-                    await self._take_in(control)
+                    self._request_worker()
+                    await self._collect_workers(control)
             self.is_up = False
-            self._lose_nursery()
+            self._end_fork_server()
             await asyncio.sleep(RESTART_S)
 
-    async def _take_in(self, control: socket.socket) -> None:
+    async def _collect_workers(self, control: socket.socket) -> None:
         while True:
-            await readable(control)
-            sign, fds, _, _ = socket.recv_fds(control, 1, 2)
-            if not sign:
+            await wait_readable(control)
+            message, fds, _, _ = socket.recv_fds(control, 1, 2)
+            if not message:
                 return
             self._fresh.put_nowait(Worker(socket.socket(fileno=fds[0]), fds[1]))
 
-    async def _start_nursery(self) -> socket.socket:
+    async def _start_fork_server(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self._control = ours
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         root = str(Path(__file__).parents[2])
         search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         # One thread: a process with several cannot be forked safely.
         single = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         with theirs:
-            self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "headstart.sandbox.nursery"],
+            self._fork_server = subprocess.Popen(
+                [sys.executable, "-m", "headstart.sandbox.fork_server"],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 cwd="/",
-                env={**kept, "PYTHONPATH": search, **single, **self._environment},
+                env={**inherited, "PYTHONPATH": search, **single, **self._environment},
             )
-        told = json.dumps(self._settings).encode()
-        await asyncio.get_running_loop().sock_sendall(ours, LENGTH.pack(len(told)) + told)
+        settings = json.dumps(self._settings).encode()
+        await asyncio.get_running_loop().sock_sendall(ours, LENGTH.pack(len(settings)) + settings)
         return ours
 
-    def _ask_for_another(self) -> None:
+    def _request_worker(self) -> None:
         if self._control is not None:
             with suppress(OSError):
                 self._control.send(b"+")
 
-    def _lose_nursery(self) -> None:
-        nursery, self._nursery = self._nursery, None
+    def _end_fork_server(self) -> None:
+        fork_server, self._fork_server = self._fork_server, None
         control, self._control = self._control, None
         while not self._fresh.empty():
-            self._fresh.get_nowait().end()
-        if nursery is not None:
-            nursery.kill()
-            nursery.wait()
+            self._fresh.get_nowait().kill()
+        if fork_server is not None:
+            fork_server.kill()
+            fork_server.wait()
         if control is not None:
             control.close()
 
@@ -225,5 +225,5 @@ def _is_worn(worker: Worker) -> bool:
     return (
         worker.num_jobs >= MAX_JOBS
         or worker.busy_s >= MAX_BUSY_S
-        or worker.most_bytes > MAX_KEPT_BYTES
+        or worker.peak_bytes > MAX_PEAK_BYTES
     )

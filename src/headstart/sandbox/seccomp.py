@@ -1,8 +1,7 @@
-"""A filter of system calls: what a process that decodes needs, and nothing by which it gets out.
+"""The seccomp filter of a worker: the system calls that decoding needs, and no others.
 
-No call that opens a file or a socket, starts a program or another process, sends a signal to
-another process, or makes memory executable. What is not listed fails with EPERM. Linux only, on
-x86-64 and ARM64.
+No allowed call opens a file or a socket, starts a program or a process, signals another process,
+or makes memory executable. Other calls fail with EPERM. Linux only, on x86-64 and ARM64.
 """
 
 import ctypes
@@ -23,8 +22,8 @@ _MODE_FILTER = 2
 
 
 @dataclass(frozen=True)
-class Machine:
-    """The numbers of system calls on one kind of processor."""
+class Architecture:
+    """Numbers of system calls on one processor architecture."""
 
     audit: int
     allowed: tuple[int, ...]
@@ -38,7 +37,7 @@ class Machine:
 
 # futex, madvise, mremap, munmap, brk, clocks, sleeping, scheduling, random numbers, thread
 # set-up, signal masks, closing, receiving the next job, sending the answer, ending.
-_X86_64 = Machine(
+_X86_64 = Architecture(
     audit=0xC000003E,
     allowed=(
         202, 28, 25, 11, 12, 228, 229, 230, 35, 96, 201, 24, 204, 318, 273, 274, 334, 218,
@@ -46,7 +45,7 @@ _X86_64 = Machine(
     ),
     clone=56, clone3=435, mmap=9, mprotect=10, prctl=157, tgkill=234,
 )  # fmt: skip
-_ARM64 = Machine(
+_ARM64 = Architecture(
     audit=0xC00000B7,
     allowed=(
         98, 233, 216, 215, 214, 113, 114, 115, 101, 169, 124, 123, 278, 99, 100, 293, 96,
@@ -73,14 +72,14 @@ class _Program(ctypes.Structure):
 Step = tuple[int, int, int, int]
 
 
-def is_known() -> bool:
-    """Whether this machine's system calls are known here."""
+def is_supported() -> bool:
+    """Whether there is a filter for this machine."""
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def close_system_calls() -> None:
-    """From now on this process can only compute and send its answer. There is no way back."""
-    if not is_known():
+def install_filter() -> None:
+    """Filter this process's system calls from now on, for good; does nothing if unsupported."""
+    if not is_supported():
         return
     steps = _program(_MACHINES[platform.machine()])
     instructions = (_Instruction * len(steps))(*(_Instruction(*step) for step in steps))
@@ -89,10 +88,10 @@ def close_system_calls() -> None:
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
         _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(program), 0, 0
     ):
-        raise OSError(ctypes.get_errno(), "the kernel took no filter of system calls")
+        raise OSError(ctypes.get_errno(), "the kernel refused the seccomp filter")
 
 
-def _program(machine: Machine) -> list[Step]:
+def _program(machine: Architecture) -> list[Step]:
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, machine.audit),
@@ -107,13 +106,13 @@ def _program(machine: Machine) -> list[Step]:
     steps += _when(machine.mmap, 2, _PROT_EXEC, 0)
     steps += _when(machine.mprotect, 2, _PROT_EXEC, 0)
     steps += _when(machine.prctl, 0, 0xFFFFFFFF, _PR_SET_NAME)
-    # A decoder that gives up signals itself; unable to, it would try for ever.
+    # abort() signals its own process; if that failed, it would retry for ever.
     steps += _when(machine.tgkill, 0, 0xFFFFFFFF, os.getpid())
     return [*steps, (_RETURN, 0, 0, _REFUSE)]
 
 
 def _when(number: int, argument: int, mask: int, wanted: int) -> list[Step]:
-    """Allow a call if an argument, masked, is what it should be."""
+    """Allow a call if one of its arguments, masked, equals ``wanted``."""
     return [
         (_EQUAL, 0, 5, number),
         (_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument),

@@ -1,8 +1,8 @@
-"""vLLM's own loaders of videos and pictures, without the rest of vLLM.
+"""vLLM's own loaders of videos and pictures, imported without the rest of vLLM.
 
-The loaders decide which frames a model sees, so they are vLLM's and not written again. Importing
-them the usual way imports all of vLLM, 350 MB that every fork would have to copy the page tables
-of. They need two packages only as names; those are laid out empty. All contact of the sandbox with
+The loaders decide which frames a model sees, so vLLM's own are used. Importing them the usual way
+imports all of vLLM, 350 MB whose page tables every fork would copy. They need two of vLLM's
+packages only as names, so `stub_packages` puts empty ones there. All contact of the sandbox with
 vLLM is in this file; `tests/sandbox/test_pool.py` compares its frames with vLLM's.
 """
 
@@ -25,7 +25,7 @@ from headstart.errors import MediaError
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of one video or picture, known before it is decoded."""
+    """Limits of one video or picture, checked before it is decoded."""
 
     max_frame_pixels: int
     max_clip_pixels: int
@@ -51,23 +51,23 @@ class Bounds:
             raise MediaError(f"a video may last {self.max_video_s:g} s at most")
 
 
-def lay_out_packages() -> None:
-    """Before the first import of vLLM in this process: its packages as names only."""
+def stub_packages() -> None:
+    """Put empty packages in vLLM's place. Call it before this process imports vLLM."""
     if "vllm" in sys.modules:
         return
     spec = importlib.util.find_spec("vllm")
     if spec is None or not spec.submodule_search_locations:
         raise MediaError("vLLM is not installed; `headstart doctor` says how to install it")
     root = Path(spec.submodule_search_locations[0])
-    for name, place in (("vllm", root), ("vllm.multimodal", root / "multimodal")):
+    for name, folder in (("vllm", root), ("vllm.multimodal", root / "multimodal")):
         package = ModuleType(name)
-        package.__path__ = [str(place)]
+        package.__path__ = [str(folder)]
         sys.modules[name] = package
     vars(sys.modules["vllm"])["multimodal"] = sys.modules["vllm.multimodal"]
 
 
 class Loaders:
-    """vLLM's loaders as the server is set up to use them."""
+    """vLLM's loaders with the options of this server."""
 
     def __init__(self, options: Mapping[str, Mapping[str, Any]]) -> None:
         """``options``: vLLM's ``media_io_kwargs``, the video's with its ``video_backend``."""
@@ -80,7 +80,7 @@ class Loaders:
         self._loader = type(self._videos.video_loader)
 
     def picture(self, content: bytes, bounds: Bounds) -> Any:
-        """A PIL image, as vLLM would make it of these bytes."""
+        """The PIL image that vLLM would make of these bytes."""
         from vllm.multimodal.image import open_image
 
         bounds.check_frame(*open_image(io.BytesIO(content)).size)
@@ -89,17 +89,17 @@ class Loaders:
     def video(
         self, content: bytes, bounds: Bounds, is_jpegs: bool
     ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-        """Frames and what is told of them, as vLLM would sample this file."""
+        """The frames and metadata that vLLM would make of this file."""
         if is_jpegs:
             self._check_jpegs(content, bounds)
             loaded = self._videos.load_base64("video/jpeg", content.decode("ascii"))
         else:
             self._videos.video_loader = _bounded(self._loader, bounds)()
             loaded = self._videos.load_bytes(content)
-        frames, told = loaded.media
+        frames, metadata = loaded.media
         if not len(frames):
             raise MediaError("no frame of it could be decoded")
-        return np.asarray(frames), dict(told)
+        return np.asarray(frames), dict(metadata)
 
     def _check_jpegs(self, content: bytes, bounds: Bounds) -> None:
         from vllm.multimodal.image import open_image
@@ -113,7 +113,7 @@ class Loaders:
 
 
 def _bounded(loader: type[Any], bounds: Bounds) -> type[Any]:
-    """The loader, stopped before it decodes more than is allowed."""
+    """A subclass of vLLM's loader that checks the bounds before it decodes."""
 
     class BoundedLoader(loader):  # type: ignore[misc]
         @classmethod

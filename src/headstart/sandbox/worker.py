@@ -1,4 +1,4 @@
-"""A confined process and the memory it shares with the pool, as the pool sees it."""
+"""A confined worker process and the memory it shares with the pool, seen from the pool."""
 
 import asyncio
 import fcntl
@@ -13,22 +13,22 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from headstart.sandbox.confinement import Allowance
-from headstart.sandbox.nursery import MAX_MESSAGE_BYTES
+from headstart.sandbox.confinement import ResourceLimits
+from headstart.sandbox.fork_server import MAX_MESSAGE_BYTES
 
 _SEALED = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
 @dataclass(frozen=True)
-class Room:
-    """The memory that one worker's jobs are read from and written to."""
+class BufferSizes:
+    """How much memory a worker shares with the pool for the input and the output of its jobs."""
 
-    max_input_bytes: int
-    max_output_bytes: int
+    input_bytes: int
+    output_bytes: int
 
 
 class Worker:
-    """Works for one tenant, so that what its process has seen is never another's."""
+    """Serves one tenant, so that its process never holds bytes of two."""
 
     def __init__(self, sock: socket.socket, pidfd: int) -> None:
         self._socket, self._pidfd = sock, pidfd
@@ -38,17 +38,17 @@ class Worker:
         self.tenant = ""
         self.num_jobs = 0
         self.busy_s = 0.0
-        self.most_bytes = 0
-        """Of the largest job so far: what its memory still holds."""
+        self.peak_bytes = 0
+        """Of shared memory used by the largest job so far; the kernel keeps those pages."""
 
-    def begin(self, tenant: str, room: Room, allowance: Allowance) -> None:
-        """Give it its memory; from now on it is confined."""
+    def assign(self, tenant: str, buffers: BufferSizes, limits: ResourceLimits) -> None:
+        """Give the worker its tenant and its memory; it confines itself on receipt."""
         self.tenant = tenant
-        descriptors = [_memory(room.max_input_bytes), _memory(room.max_output_bytes)]
+        descriptors = [_memory(buffers.input_bytes), _memory(buffers.output_bytes)]
         try:
-            self._input = mmap.mmap(descriptors[0], room.max_input_bytes)
-            self._output = mmap.mmap(descriptors[1], room.max_output_bytes, prot=mmap.PROT_READ)
-            message = json.dumps(asdict(allowance)).encode()
+            self._input = mmap.mmap(descriptors[0], buffers.input_bytes)
+            self._output = mmap.mmap(descriptors[1], buffers.output_bytes, prot=mmap.PROT_READ)
+            message = json.dumps(asdict(limits)).encode()
             socket.send_fds(self._socket, [message], descriptors)
         finally:
             for descriptor in descriptors:
@@ -56,34 +56,34 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process is there; a pidfd can be read once it has ended."""
+        """Whether its process runs; a pidfd becomes readable when the process has ended."""
         return not select.select([self._pidfd], [], [], 0)[0]
 
-    def put(self, content: bytes | memoryview) -> None:
-        """The bytes of the next job."""
+    def write_input(self, content: bytes | memoryview) -> None:
+        """Write the bytes of the next job to the shared memory."""
         assert self._input is not None
         self._input[: len(content)] = content
-        self.most_bytes = max(self.most_bytes, len(content))
+        self.peak_bytes = max(self.peak_bytes, len(content))
 
-    async def do(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """One job. What it tells is untrusted, and so is what it wrote."""
+    async def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Run one job. Its result is untrusted, and so is its output."""
         self.num_jobs += 1
-        self._socket.send(json.dumps(asked).encode())
-        told = json.loads(await received(self._socket))
-        if not isinstance(told, dict):
+        self._socket.send(json.dumps(request).encode())
+        result = json.loads(await receive(self._socket))
+        if not isinstance(result, dict):
             raise ValueError("a worker answers with an object")
-        return told
+        return result
 
-    def taken(self, start: int, num_bytes: int) -> bytearray:
-        """A copy of what it wrote: the worker could change it afterwards."""
+    def copy_output(self, start: int, num_bytes: int) -> bytearray:
+        """Copy a part of the output, which the worker could still change."""
         assert self._output is not None
         if not 0 <= start <= start + num_bytes <= len(self._output):
             raise ValueError("a worker claims more output than there is")
-        self.most_bytes = max(self.most_bytes, start + num_bytes)
+        self.peak_bytes = max(self.peak_bytes, start + num_bytes)
         return bytearray(memoryview(self._output)[start : start + num_bytes])
 
-    def end(self) -> None:
-        """Kill it, whatever it is doing."""
+    def kill(self) -> None:
+        """End the process, whatever it is doing."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)
@@ -91,24 +91,24 @@ class Worker:
 
 
 def _memory(num_bytes: int) -> int:
-    """Memory of this size and no other. What is not written takes no room."""
+    """Create shared memory whose size neither side can change. Unwritten pages take no room."""
     fd = os.memfd_create("headstart", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, num_bytes)
     fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALED)
     return fd
 
 
-async def received(sock: socket.socket) -> bytes:
-    """One message; an end without one is an error."""
-    await readable(sock)
+async def receive(sock: socket.socket) -> bytes:
+    """Receive one message; raises where the other end has closed the socket."""
+    await wait_readable(sock)
     message = sock.recv(MAX_MESSAGE_BYTES)
     if not message:
         raise ConnectionResetError("the process ended")
     return message
 
 
-async def readable(sock: socket.socket) -> None:
-    """Wait until there is something to receive."""
+async def wait_readable(sock: socket.socket) -> None:
+    """Wait until a message can be received."""
     loop, fd = asyncio.get_running_loop(), sock.fileno()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))

@@ -1,5 +1,5 @@
-"""vLLM's own OpenAI server with clips, streams and previews, opened to strangers.
+"""vLLM's own OpenAI server, made safe for many tenants and extended with drafts.
 
-Every route that answers is vLLM's. What is here stands in front of it: who may ask, how much,
-which files; and beside it: the drafter, the page, the figures.
+vLLM answers every request. In front of it stands the gateway (authentication, admission, checks of
+bodies and media); beside it run the drafter, the page and the metrics.
 """

@@ -1,42 +1,42 @@
-"""From a request's body to vLLM's answer, with the drafters at work beside it."""
+"""From a request's body to vLLM's answer, through the front end."""
 
 import asyncio
 import contextlib
 import time
 import traceback
-from collections.abc import Coroutine
-from concurrent.futures import Executor
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
-from headstart.engine.asking import AskDetails
-from headstart.engine.drafter_timeline import drafter_timeline
-from headstart.engine.scenes import Scenes
-from headstart.engine.wire import Drafted
-from headstart.engine.worth import DrafterWorth
+from headstart.engine.front_end import Asking, FrontEnd
+from headstart.engine.request_record import RequestRecord
+from headstart.media.clip import Clip
 from headstart.media.events import Events
-from headstart.serve import figures
-from headstart.serve.chat import Asked, Reading
-from headstart.serve.decoding import Decoding
-from headstart.serve.drafter import Drafter
-from headstart.serve.exchange import Exchange
-from headstart.serve.fetching import EventPart, Fetching, check_recording, suffix_of
-from headstart.serve.guard import CHAT
-from headstart.serve.library import Library
-from headstart.serve.loading import Loading
-from headstart.serve.passage import Passage
+from headstart.serve import metrics
+from headstart.serve.answer_fields import draft_counts, stage_times
+from headstart.serve.asgi import App, Send
+from headstart.serve.cache_miss_retry import CacheMissRetry
+from headstart.serve.media.decoder import MediaDecoder
+from headstart.serve.media.fetcher import EventPart, MediaFetcher, check_recording, suffix_of
+from headstart.serve.media.loader import MediaLoader
+from headstart.serve.parsed_request import ParsedRequest, RequestParser
 from headstart.serve.prediction import predicted_usage
 from headstart.serve.quota import Quota
-from headstart.serve.refusal import App, RefusedError, Send, bad_request
-from headstart.serve.second_chance import SecondChance
+from headstart.serve.refusal import RefusedError, bad_request
+from headstart.serve.request_context import RequestContext
+from headstart.serve.response import DraftedResponse
+from headstart.serve.routes import CHAT
 from headstart.serve.settings import Settings
-from headstart.serve.telling import told, told_times
 from headstart.serve.tracing import Tracing
+from headstart.serve.uploads import Uploads
 from headstart.serve.usage import UsageDetails
-from headstart.serve.watch import Watch, WatchedEngine
 
 VISION_TIMEOUT_S = 2.0
-HOUSEKEEPING_S = 10.0
+GATHER_S = 10.0
+NUM_THREADS = 4
+Result = TypeVar("Result")
 
 
 class Answering:
@@ -46,178 +46,146 @@ class Answering:
         self,
         app: App,
         settings: Settings,
-        engine: WatchedEngine,
-        drafter: Drafter,
-        reading: Reading,
-        decoding: Decoding,
+        front_end: FrontEnd,
+        parser: RequestParser,
+        decoder: MediaDecoder,
         quota: Quota,
-        tokenizer: Any,
         model: str,
     ) -> None:
         self._app = app
-        self._engine = engine
-        self._drafter = drafter
-        self._tokenizer = tokenizer
+        self._front_end = front_end
+        self._engine = front_end.engine
         self._model = model
-        self._has_drafter = settings.drafter is not None
-        self.library = Library(settings.limits)
-        self._fetching = Fetching(settings, self.library)
-        self._reading = reading
-        self._decoding = decoding
-        self._loading = Loading(self._fetching, decoding, settings.limits)
-        figures.MEDIA_BYTES.set_function(lambda: self._loading.num_bytes)
+        self.uploads = Uploads(settings.limits)
+        self._fetcher = MediaFetcher(settings, self.uploads)
+        self._parser = parser
+        self._decoder = decoder
+        self._loader = MediaLoader(self._fetcher, decoder, settings.limits)
+        metrics.MEDIA_BYTES.set_function(lambda: self._loader.num_bytes)
         self._quota = quota
         self._tracing = Tracing()
-        self._scenes = Scenes()
-        self._worth = DrafterWorth()
+        self._threads = ThreadPoolExecutor(NUM_THREADS, thread_name_prefix="requests")
         self._background: set[asyncio.Task[None]] = set()
-        self.later(self.keep_house())
+        self._later(self._gather_times())
 
-    async def answer(self, passage: Passage, body: bytes, threads: Executor, path: str) -> None:
+    async def answer(self, context: RequestContext, body: bytes, path: str) -> None:
         """One request to the target."""
-        loop = asyncio.get_running_loop()
-        session = passage.header(b"x-session-id")
-        asked = await loop.run_in_executor(
-            threads, self._reading.read, body, passage.tenant, path, session
-        )
-        if asked.grammar is not None:
-            await self._decoding.check_grammar(passage.tenant, asked.grammar)
-        events = await self._events(passage.tenant, asked.events, threads)
-        async with self._loading.loaded(passage.tenant, asked.media) as let_go:
-            stream = None if asked.details is None else asked.details.stream_key
-            times = passage.received_s, time.monotonic()
-            watch = Watch(passage.request_id, *times, stream=stream, on_word=let_go)
-            await self._answer(passage, asked, events, path, watch)
+        tenant, session = context.tenant, context.header(b"x-session-id")
+        parsed = await self._in_thread(self._parser.parse, body, tenant, path, session)
+        if parsed.grammar is not None:
+            await self._decoder.check_grammar(tenant, parsed.grammar)
+        events = await self._events(tenant, parsed.events)
+        question = parsed.question
+        if events is not None:
+            change = await self._in_thread(self._front_end.change, question.stream, events)
+            question = replace(question, clip=Clip(events=events), change=change)
+        async with self._loader.loaded(tenant, parsed.media) as let_go:
+            record = RequestRecord(
+                context.request_id,
+                received_s=context.received_s,
+                loaded_s=time.monotonic(),
+                stream=question.stream,
+                on_word=let_go,
+            )
+            with self._front_end.asking(question, record) as asking:
+                await self._answer(context, parsed, asking, path)
 
-    async def _events(
-        self, tenant: str, part: EventPart | None, threads: Executor
-    ) -> Events | None:
+    async def _events(self, tenant: str, part: EventPart | None) -> Events | None:
         if part is None:
             return None
-        loop = asyncio.get_running_loop()
-        fetched = await loop.run_in_executor(threads, self._fetching.events, tenant, part)
-        return await self._decoding.events(tenant, fetched, part)
+        fetched = await self._in_thread(self._fetcher.events, tenant, part)
+        return await self._decoder.events(tenant, fetched, part)
 
     async def _answer(
-        self, passage: Passage, asked: Asked, events: Events | None, path: str, watch: Watch
+        self, context: RequestContext, parsed: ParsedRequest, asking: Asking, path: str
     ) -> None:
-        exchange = None
-        if path == CHAT and asked.wishes is not None:
-            exchange = Exchange(passage.send, passage.request_id, self._model)
-        self._engine.begin(watch)
+        record, options, response = asking.record, parsed.options, None
+        send: Send = context.send
+        if path == CHAT and options is not None:
+            response = DraftedResponse(context.send, context.request_id, self._model, asking)
+            send = response.send
+            asking.on_news = partial(self._show, response)
+        if (prediction := parsed.question.prediction) is not None:
+            send = UsageDetails(send, lambda: _predicted(prediction, record)).send
         try:
-            if asked.details is None:
-                await self._ask(passage, asked.plain(), passage.send)
-            else:
-                await self._ask_with_drafts(passage, asked, asked.details, events, watch, exchange)
+            await self._ask(context, parsed.body(asking.tags), send)
         except Exception as error:
-            if watch.generate_s or passage.started or isinstance(error, RefusedError):
+            if record.generate_s or context.started or isinstance(error, RefusedError):
                 raise
             # Not yet asked of the engine, so only read: vLLM fails on some fields of a wrong kind.
-            passage.details |= {"error": repr(error), "trace": traceback.format_exc()}
+            context.details |= {"error": repr(error), "trace": traceback.format_exc()}
             raise bad_request("vLLM cannot read this request; check its fields' types") from error
         finally:
-            self._engine.end(watch)
-            self._quota.charge(passage.tenant, watch.num_tokens)
-            self._note(passage, watch, exchange)
-        if exchange is not None:
-            content = told(watch)
-            if asked.wishes is not None and asked.wishes.timeline:
-                content["timeline"] = await self._times(watch)
-            await exchange.finish(content)
+            self._quota.charge(context.tenant, record.num_tokens)
+            self._note(context, record, response)
+        if response is not None:
+            content = draft_counts(record)
+            if options is not None and options.timeline:
+                await self._time_vision(record)
+                content["timeline"] = stage_times(record, asking.drafter_timeline())
+            await response.finish(content)
         if self._tracing.on:
-            self.later(self._trace(watch))
+            self._later(self._trace(record))
 
-    async def _ask_with_drafts(
-        self,
-        passage: Passage,
-        asked: Asked,
-        details: AskDetails,
-        events: Events | None,
-        watch: Watch,
-        exchange: Exchange | None,
-    ) -> None:
-        stream = watch.stream
-        if stream is not None:
-            # Memory is trusted less the more the scene has changed.
-            details = replace(details, change=self._scenes.change(stream, events))
-        # Whoever wants to see drafts wants them whether they pay or not.
-        previews = asked.wishes is not None and asked.wishes.preview
-        judged = stream is not None and events is not None and not previews and self._drafter.is_up
-        wanted = not judged or self._worth.is_wanted(stream)
-        hearing = _Hearing(self, watch, exchange if previews else None)
-        send = exchange.send if exchange else passage.send
-        if (expected := asked.prediction) is not None:
-            send = UsageDetails(send, lambda: _predicted(expected, watch)).send
-        with self._drafter.drafting(
-            events if wanted else None, details.question, asked.max_tokens, hearing.on_draft
-        ) as ask:
-            await self._ask(passage, asked.told(details, ask), send)
-        watch.drafter = drafter_timeline(hearing.newest.values(), None)
-        if judged and wanted and (answer := watch.answer()) is not None:
-            self._worth.judge(stream, answer)
+    async def _ask(self, context: RequestContext, body: bytes, send: Send) -> None:
+        retry = CacheMissRetry(send)
+        await self._app(*context.onward(body), retry.send)
+        if retry.wanted:
+            context.details["asked_again"] = True
+            await self._app(*context.onward(body), retry.send)
 
-    async def _ask(self, passage: Passage, body: bytes, send: Send) -> None:
-        chance = SecondChance(send)
-        await self._app(*passage.onward(body), chance.send)
-        if chance.wanted:
-            passage.details["asked_again"] = True
-            await self._app(*passage.onward(body), chance.send)
+    def _show(self, response: DraftedResponse) -> None:
+        self._later(response.show_previews())
 
     def keep(self, tenant: str, body: bytes, format_name: str | None) -> str:
         """Keep an uploaded recording."""
         suffix = suffix_of(format_name)
         check_recording(body, suffix)
-        name = self.library.add(tenant, body, suffix)
-        figures.UPLOAD_BYTES.set(self.library.num_bytes)
+        name = self.uploads.add(tenant, body, suffix)
+        metrics.UPLOAD_BYTES.set(self.uploads.num_bytes)
         return name
 
-    async def film(self, tenant: str, name: str, threads: Executor) -> bytes:
+    async def filmstrip(self, tenant: str, name: str) -> bytes:
         """An uploaded recording as a picture."""
-        loop = asyncio.get_running_loop()
-        fetched = await loop.run_in_executor(threads, self._fetching.upload, tenant, name)
-        return await self._decoding.film(tenant, fetched)
+        fetched = await self._in_thread(self._fetcher.upload, tenant, name)
+        return await self._decoder.filmstrip(tenant, fetched)
 
-    def spell(self, watch: Watch, drafted: Drafted) -> str:
-        """The whole answer, as somebody expects it."""
-        tokens = [*watch.token_ids[: drafted.start], *drafted.tokens]
-        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
-
-    async def _times(self, watch: Watch) -> dict[str, Any] | None:
-        timeline = watch.timeline(await self._vision_s(watch))
-        if timeline is None:
-            return None
-        return told_times(watch, timeline)
-
-    async def _vision_s(self, watch: Watch) -> float:
+    async def _time_vision(self, record: RequestRecord) -> None:
         """A busy engine is not waited for long: then the tower's time is in the prefill's."""
         with contextlib.suppress(TimeoutError, Exception):
             async with asyncio.timeout(VISION_TIMEOUT_S):
-                return await self._engine.vision_s(watch)
-        return 0.0
+                await self._engine.time_vision(record)
 
-    async def keep_house(self) -> None:
-        """Throw away, now and then, what vLLM keeps for people who ask about times."""
+    async def _gather_times(self) -> None:
+        """Fetch vLLM's times of the vision tower now and then: it keeps them until then."""
         while True:
-            await asyncio.sleep(HOUSEKEEPING_S)
-            with contextlib.suppress(Exception):  # the next turn will do
+            await asyncio.sleep(GATHER_S)
+            with contextlib.suppress(Exception):
                 await self._engine.gather_times()
-            figures.DRAFTER_UP.set(self._drafter.is_up)
+            metrics.DRAFTER_UP.set(self._drafter_is_up)
 
-    async def _trace(self, watch: Watch) -> None:
-        self._tracing.tell(watch, await self._vision_s(watch))
+    async def _trace(self, record: RequestRecord) -> None:
+        if not record.vision_s:
+            await self._time_vision(record)
+        self._tracing.tell(record)
 
-    def _note(self, passage: Passage, watch: Watch, exchange: Exchange | None) -> None:
-        figures.count_answer(watch, passage.tenant)
-        figures.DRAFTER_UP.set(self._drafter.is_up)
-        passage.details["cached_tokens"] = watch.num_cached_tokens
-        if watch.report is not None:
-            passage.details["accepted_tokens"] = watch.num_accepted
-        if exchange is not None:
-            figures.PREVIEWS.inc(exchange.num_previews)
-            passage.details["previews"] = exchange.num_previews
+    def _note(
+        self, context: RequestContext, record: RequestRecord, response: DraftedResponse | None
+    ) -> None:
+        metrics.count_answer(record, context.tenant)
+        metrics.DRAFTER_UP.set(self._drafter_is_up)
+        context.details["cached_tokens"] = record.num_cached_tokens
+        if record.report is not None:
+            context.details["accepted_tokens"] = record.num_accepted
+        if response is not None:
+            metrics.PREVIEWS.inc(response.num_previews)
+            context.details["previews"] = response.num_previews
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _in_thread(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, work, *arguments)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside the requests."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
@@ -239,48 +207,32 @@ class Answering:
     @property
     def decoders_state(self) -> str:
         """For people: up, or down while they are started (again)."""
-        return "up" if self._decoding.is_up else "down"
+        return "up" if self._decoder.is_up else "down"
+
+    @property
+    def _drafter_is_up(self) -> bool:
+        drafter = self._front_end.drafter
+        return drafter is not None and drafter.is_up
 
     @property
     def drafter_state(self) -> str:
         """For people: none, up or down."""
-        if not self._has_drafter:
+        if not self._front_end.has_drafter:
             return "none"
-        figures.DRAFTER_UP.set(self._drafter.is_up)
-        return "up" if self._drafter.is_up else "down"
+        metrics.DRAFTER_UP.set(self._drafter_is_up)
+        return "up" if self._drafter_is_up else "down"
 
     def close(self) -> None:
-        """End what is beside the target."""
+        """End what runs beside the target."""
         for task in self._background:
             task.cancel()
-        self._drafter.close()
-        self.library.close()
+        if self._front_end.drafter is not None:
+            self._front_end.drafter.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.uploads.close()
         self._tracing.close()
 
 
-async def _predicted(expected: tuple[int, ...], watch: Watch) -> dict[str, int]:
+async def _predicted(prediction: tuple[int, ...], record: RequestRecord) -> dict[str, int]:
     # In a thread: a long answer full of repetitions takes a while to compare.
-    return await asyncio.to_thread(predicted_usage, expected, list(watch.token_ids))
-
-
-class _Hearing:
-    """The drafts for one request, as they are heard from another thread."""
-
-    def __init__(self, answering: Answering, watch: Watch, exchange: Exchange | None) -> None:
-        self._answering = answering
-        self._watch = watch
-        self._exchange = exchange
-        self._loop = asyncio.get_running_loop()
-        self.newest: dict[str, Drafted] = {}
-
-    def on_draft(self, drafted: Drafted) -> None:
-        """Called by the listener's thread."""
-        self.newest[drafted.source] = drafted
-        if self._exchange is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is gone: so is the client
-                self._loop.call_soon_threadsafe(self._show, drafted)
-
-    def _show(self, drafted: Drafted) -> None:
-        if self._exchange is not None and drafted.start <= len(self._watch.token_ids):
-            text = self._answering.spell(self._watch, drafted)
-            self._answering.later(self._exchange.preview(text, drafted.source))
+    return await asyncio.to_thread(predicted_usage, prediction, list(record.token_ids))

@@ -1,7 +1,7 @@
-"""Whether the engine answers: it is asked for a sign of life again and again.
+"""Checks that the engine responds, by calling it every two seconds.
 
-vLLM's own health check reads a flag, which stays as it is when the engine hangs. The sign asked
-for here has to pass the loop that also computes the answers.
+vLLM's own health check reads a flag, which does not change when the engine hangs. The call made
+here passes through the loop in which the engine computes answers.
 """
 
 import asyncio
@@ -18,24 +18,24 @@ class Heartbeat:
     def __init__(self, beat: Callable[[], Awaitable[object]], deadline_s: float) -> None:
         self._beat = beat
         self._deadline_s = deadline_s
-        # Often enough that one slow beat within the deadline is no death.
+        # Often enough that one slow response does not miss the deadline.
         self._every_s = min(EVERY_S, deadline_s / 4)
         self._last_s = time.monotonic()
 
     @property
     def age_s(self) -> float:
-        """Time since the last sign of life."""
+        """Time since the engine last responded."""
         return time.monotonic() - self._last_s
 
     @property
-    def is_heard(self) -> bool:
-        """Whether the last sign of life is no older than the deadline."""
+    def is_alive(self) -> bool:
+        """Whether the engine has responded within the deadline."""
         return self.age_s <= self._deadline_s
 
-    async def listen(self) -> None:
-        """Ask for ever. One question at a time: a hung engine is not asked again and again."""
+    async def run(self) -> None:
+        """Call the engine for ever, one call at a time: calls to a hung engine do not pile up."""
         while True:
-            with contextlib.suppress(Exception):  # no sign of life is what it says
+            with contextlib.suppress(Exception):  # a failed call is no response
                 await self._beat()
                 self._last_s = time.monotonic()
             await asyncio.sleep(self._every_s)

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 PAGE = files("headstart.serve").joinpath("page.html").read_bytes()
 
-# What the page holds may run, nothing else may, and it talks to this server alone.
+# Only the page's own scripts and styles run, and they connect to this server only.
 PAGE_HEADERS = [
     (
         b"content-security-policy",

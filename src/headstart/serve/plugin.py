@@ -3,7 +3,7 @@
     HEADSTART_CONFIG=headstart.toml python -m vllm.entrypoints.openai.api_server --model ... \\
         --middleware headstart.serve.plugin.HeadstartMiddleware ...
 
-`headstart serve` starts vLLM in the same way; `headstart serve --flags` prints all the flags.
+`headstart serve` starts vLLM in the same way, and prints the flags with `--print-vllm-flags`.
 All contact with vLLM's application is in this file.
 """
 
@@ -12,22 +12,26 @@ import logging
 import signal
 from typing import Any
 
+from headstart.engine.drafter.channel import DraftChannel
+from headstart.engine.drafter.client import DrafterClient
+from headstart.engine.engine_client import EngineClient
+from headstart.engine.front_end import FrontEnd
+from headstart.engine.options import SchedulerOptions
 from headstart.errors import HeadstartError
 from headstart.sandbox.pool import Pool
-from headstart.serve import connector, figures
+from headstart.serve import metrics
+from headstart.serve.access_log import AccessLog
 from headstart.serve.answering import Answering
-from headstart.serve.chat import Reading
-from headstart.serve.decoders import decoding_pool
-from headstart.serve.decoding import Decoding
-from headstart.serve.door import Door
-from headstart.serve.drafter import Drafter
+from headstart.serve.asgi import App, Message, Receive, Scope, Send
+from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
-from headstart.serve.logbook import Logbook
+from headstart.serve.media import connector
+from headstart.serve.media.decoder import MediaDecoder
+from headstart.serve.media.decoder_pool import decoder_pool
+from headstart.serve.parsed_request import RequestParser
 from headstart.serve.prediction import Spelling
 from headstart.serve.quota import Quota
-from headstart.serve.refusal import App, Message, Receive, Scope, Send
-from headstart.serve.settings import Settings
-from headstart.serve.watch import WatchedEngine
+from headstart.serve.settings import Settings, SettingsError
 
 _log = logging.getLogger("headstart")
 
@@ -37,22 +41,22 @@ class HeadstartMiddleware:
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._door: Door | None = None
+        self._gateway: Gateway | None = None
         self._answering: Answering | None = None
         self._pool: Pool | None = None
-        self._logbook: Logbook | None = None
+        self._access_log: AccessLog | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and end."""
         if scope["type"] == "lifespan":
             await self._live(scope, receive, send)
-        elif scope["type"] == "http" and self._door is not None:
-            await self._door(scope, receive, send)
+        elif scope["type"] == "http" and self._gateway is not None:
+            await self._gateway(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            # Closed rather than open: without a door nothing gets to vLLM.
+            # Without a gateway no request may reach vLLM.
             await send({"type": "http.response.start", "status": 503, "headers": []})
             await send({"type": "http.response.body", "body": b""})
 
@@ -74,38 +78,38 @@ class HeadstartMiddleware:
     def _open(self, app: Any) -> None:
         state = app.state
         settings = getattr(state.args, "headstart", None) or Settings.from_environment()
-        engine = WatchedEngine(state.engine_client)
+        engine = EngineClient(state.engine_client)
         for name in ("openai_serving_chat", "openai_serving_completion"):
             if (serving := getattr(state, name, None)) is not None:
                 serving.engine_client = engine
-        drafter = Drafter(settings, state.args.additional_config)
         config = state.engine_client.model_config
         tokenizer = state.engine_client.renderer.tokenizer
         connector.register()
-        self._pool = decoding_pool(settings.limits, config, tokenizer, settings.open)
+        self._pool = decoder_pool(settings.limits, config, tokenizer, settings.open)
         self._pool.start()
-        figures.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
+        metrics.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
         quota = Quota(settings.limits)
+        front_end = _front_end(settings, engine, state.args.additional_config)
         self._answering = Answering(
             self._app,
             settings,
-            engine,
-            drafter,
-            _reading(settings, state.engine_client.vllm_config, tokenizer),
-            Decoding(self._pool, settings.limits),
+            front_end,
+            _parser(settings, state.engine_client.vllm_config, tokenizer),
+            MediaDecoder(self._pool, settings.limits),
             quota,
-            tokenizer,
             state.openai_serving_models.model_name(),
         )
         heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
-        self._logbook = Logbook(settings.log)
-        self._door = Door(self._app, settings, self._answering, self._logbook, quota, heartbeat)
+        self._access_log = AccessLog(settings.log)
+        self._gateway = Gateway(
+            self._app, settings, self._answering, self._access_log, quota, heartbeat
+        )
         self._state = state
-        # vLLM drops what is under way when it is told to end; here it is finished first.
+        # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, settings.limits.drain_s)
-        self._logbook.note(event="up", tenants=len(settings.keys.tenants))
+        self._access_log.note(event="up", tenants=len(settings.keys.tenants))
 
     def _on_signal(self, drain_s: float) -> None:
         if self._draining is None:
@@ -114,34 +118,54 @@ class HeadstartMiddleware:
             self._state.server.force_exit = True  # told twice
 
     async def _drain(self, drain_s: float) -> None:
-        if self._door is not None and self._logbook is not None:
-            self._logbook.note(event="draining", in_flight=self._door.crowd.size)
-            drained = await self._door.crowd.drain(drain_s)
-            self._logbook.note(event="drained" if drained else "gave up draining")
+        if self._gateway is not None and self._access_log is not None:
+            self._access_log.note(event="draining", in_flight=self._gateway.admission.num_in_flight)
+            drained = await self._gateway.admission.drain(drain_s)
+            self._access_log.note(event="drained" if drained else "gave up draining")
             self._state.server.force_exit = not drained
         self._state.server.should_exit = True
 
     def _close(self) -> None:
-        if self._door is not None and self._answering is not None and self._logbook is not None:
+        if (
+            self._gateway is not None
+            and self._answering is not None
+            and self._access_log is not None
+        ):
             self._state.args.engine_died = self._answering.engine_is_dead
-            self._logbook.note(event="down", engine_died=self._state.args.engine_died)
-            self._door.close()
+            self._access_log.note(event="down", engine_died=self._state.args.engine_died)
+            self._gateway.close()
             self._answering.close()
             if self._pool is not None:
                 self._pool.close()
-            self._logbook.close()
-            self._door = None
+            self._access_log.close()
+            self._gateway = None
 
 
-def _reading(settings: Settings, config: Any, tokenizer: Any) -> Reading:
+def _parser(settings: Settings, config: Any, tokenizer: Any) -> RequestParser:
     """Of bodies, without what ends vLLM 0.32 with this model or on this machine."""
     from vllm.platforms import current_platform
 
     num_ids = config.model_config.get_vocab_size()
-    return Reading(
+    return RequestParser(
         settings.limits,
         Spelling(tokenizer),
         num_ids,
         names_all_tokens=None not in tokenizer.convert_ids_to_tokens(list(range(num_ids))),
         closes_seed=current_platform.is_cpu() and config.scheduler_config.enable_chunked_prefill,
     )
+
+
+def _front_end(settings: Settings, engine: EngineClient, additional_config: Any) -> FrontEnd:
+    """With the drafter's process, where one is configured; returns before its engine is up."""
+    options = SchedulerOptions.parse(additional_config)
+    drafter = settings.event_drafter
+    if options.channel is None:
+        if drafter is not None:
+            raise SettingsError(
+                "the drafter has no way to the target's scheduler; start vLLM with"
+                ' --additional-config \'{"headstart": {"channel": "DIRECTORY"}}\''
+            )
+        return FrontEnd(engine, None)
+    channel = DraftChannel(options.channel)
+    client = DrafterClient(channel, drafter, settings.drafter_resources)
+    return FrontEnd(engine, client, abstain=options.sources.abstain)

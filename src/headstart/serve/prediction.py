@@ -8,8 +8,8 @@ import copy
 from threading import Lock
 from typing import Any
 
-from headstart.drafting.board import MAX_DRAFT_TOKENS
-from headstart.drafting.prediction import num_followed
+from headstart.speculation.board import MAX_DRAFT_TOKENS
+from headstart.speculation.prediction import num_followed
 
 MAX_CHARACTERS = 16 * MAX_DRAFT_TOKENS  # what lies beyond is not tokenised
 _ANCHOR = "\n"

@@ -1,20 +1,20 @@
-"""How many requests and tokens a minute: of each tenant, and of all together.
+"""Rate limits: requests and tokens per minute, of each tenant and of all together.
 
-A bucket a share, full at the start and filled evenly. A request is paid for when it comes, its
-tokens when they are known: a bucket may go below zero, and then refuses until it is filled again.
+Each limit is a token bucket, full at the start. A request is charged when it arrives, its tokens
+when they have been computed: a bucket may go below zero, and then refuses until it has refilled.
 """
 
 import math
 import time
 from collections.abc import Callable
 
-from headstart.serve import figures
+from headstart.serve import metrics
 from headstart.serve.refusal import RefusedError, too_much
 from headstart.serve.settings import Limits
 
 
 class Bucket:
-    """So many a minute, a minute's worth at once at most."""
+    """A token bucket that holds one minute's worth."""
 
     def __init__(self, per_minute: int, now_s: float) -> None:
         self._per_s = per_minute / 60
@@ -23,12 +23,12 @@ class Bucket:
         self._filled_s = now_s
 
     def wait_s(self, amount: float, now_s: float) -> float:
-        """How long until it holds as much; 0 if it does."""
+        """How long until it holds this amount; 0 if it does now."""
         self._fill(now_s)
         return max(0.0, (amount - self._level) / self._per_s)
 
     def take(self, amount: float, now_s: float) -> None:
-        """Whether it holds as much or not."""
+        """Subtract an amount, even if the bucket holds less."""
         self._fill(now_s)
         self._level -= amount
 
@@ -37,15 +37,15 @@ class Bucket:
         self._filled_s = now_s
 
 
-class Share:
-    """What one tenant, or all of them, may have: requests and tokens."""
+class RateLimit:
+    """The requests and tokens per minute of one tenant, or of all of them."""
 
     def __init__(self, requests_per_minute: int, tokens_per_minute: int, now_s: float) -> None:
         self.requests = Bucket(requests_per_minute, now_s)
         self.tokens = Bucket(tokens_per_minute, now_s)
 
     def wait_s(self, now_s: float) -> float:
-        """How long until one more request may come."""
+        """How long until one more request is allowed."""
         return max(self.requests.wait_s(1, now_s), self.tokens.wait_s(1, now_s))
 
 
@@ -55,35 +55,35 @@ class Quota:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._all = Share(limits.requests_per_minute, limits.tokens_per_minute, clock())
-        self._of_tenant: dict[str, Share] = {}
+        self._all = RateLimit(limits.requests_per_minute, limits.tokens_per_minute, clock())
+        self._of_tenant: dict[str, RateLimit] = {}
 
     def admit(self, tenant: str) -> None:
-        """Take one request, or raise a refusal that says when to come back."""
-        now_s, share = self._clock(), self._share(tenant)
-        if (wait_s := share.wait_s(now_s)) > 0:
+        """Charge one request, or raise a refusal that says when to ask again."""
+        now_s, limit = self._clock(), self._limit(tenant)
+        if (wait_s := limit.wait_s(now_s)) > 0:
             raise _refusal("your share of requests or tokens a minute is used up", wait_s)
         if (wait_s := self._all.wait_s(now_s)) > 0:
             raise _refusal("all requests or tokens a minute of this server are used up", wait_s)
-        share.requests.take(1, now_s)
+        limit.requests.take(1, now_s)
         self._all.requests.take(1, now_s)
 
     def charge(self, tenant: str, num_tokens: int) -> None:
-        """Take the tokens of a prompt and its answers, computed for this tenant."""
-        figures.count_tokens(tenant, num_tokens)
+        """Charge a tenant the tokens of a prompt and its answers."""
+        metrics.count_tokens(tenant, num_tokens)
         now_s = self._clock()
-        self._share(tenant).tokens.take(num_tokens, now_s)
+        self._limit(tenant).tokens.take(num_tokens, now_s)
         self._all.tokens.take(num_tokens, now_s)
 
-    def _share(self, tenant: str) -> Share:
+    def _limit(self, tenant: str) -> RateLimit:
         if tenant not in self._of_tenant:
             limits = self._limits
-            self._of_tenant[tenant] = Share(
+            self._of_tenant[tenant] = RateLimit(
                 limits.tenant_requests_per_minute, limits.tenant_tokens_per_minute, self._clock()
             )
         return self._of_tenant[tenant]
 
 
 def _refusal(reason: str, wait_s: float) -> RefusedError:
-    figures.TURNED_AWAY.labels("rate").inc()
+    metrics.TURNED_AWAY.labels("rate").inc()
     return too_much(reason, math.ceil(wait_s))

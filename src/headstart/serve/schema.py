@@ -1,22 +1,21 @@
-"""The OpenAPI schema of what is open: vLLM's routes with the bodies that are taken, and ours."""
+"""The OpenAPI schema of this server's routes, with the bodies that the gateway accepts."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from headstart.serve.bodies.routes import BODIES
-from headstart.serve.guard import ROUTES, UPLOADS
+from headstart.serve.routes import ROUTES, UPLOADS
 
 _REFERENCES = "#/components/schemas/"
-_TAKEN = "Taken."
-"""Begins the names of our schemas, apart from vLLM's, some of which are named alike."""
+_PREFIX = "Taken."
+"""Of the names of our schemas; some of vLLM's have the same names."""
 _ERROR = {"description": "Refused; the message says what to do."}
 
 
-def open_schema(whole: dict[str, Any]) -> dict[str, Any]:
-    """Of vLLM's schema the routes that are open, each with the body that is taken there."""
-    bodies, taken = _taken()
+def openapi_schema(whole: dict[str, Any]) -> dict[str, Any]:
+    """Reduce vLLM's schema to our routes, with our bodies in place of vLLM's."""
+    bodies, named = _body_schemas()
     paths: dict[str, Any] = {}
     for route in ROUTES:
         operation = whole.get("paths", {}).get(route.path, {}).get(route.method.lower())
@@ -27,11 +26,11 @@ def open_schema(whole: dict[str, Any]) -> dict[str, Any]:
         if route.path in bodies:
             content = {"application/json": {"schema": bodies[route.path]}}
             operation["requestBody"] = {"required": True, "content": content}
-            # vLLM's own, among them headers that do not reach it.
+            # Some of vLLM's parameters are headers that do not reach it.
             operation.pop("parameters", None)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     paths |= _our_paths()
-    schemas = {**whole.get("components", {}).get("schemas", {}), **taken}
+    schemas = {**whole.get("components", {}).get("schemas", {}), **named}
     return {
         "openapi": whole.get("openapi", "3.1.0"),
         "info": {"title": "headstart", "version": whole.get("info", {}).get("version", "")},
@@ -40,39 +39,31 @@ def open_schema(whole: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _taken() -> tuple[dict[str, Any], dict[str, Any]]:
-    """The schema of each route's body, and those that they refer to."""
+def _body_schemas() -> tuple[dict[str, Any], dict[str, Any]]:
+    """The schema of each route's body, and the schemas that those refer to."""
     bodies, shared = TypeAdapter.json_schemas(
         [(path, "validation", adapter) for path, adapter in BODIES.items()],
-        ref_template=_REFERENCES + _TAKEN + "{model}",
+        ref_template=_REFERENCES + _PREFIX + "{model}",
     )
-    named = {_TAKEN + name: schema for name, schema in shared.get("$defs", {}).items()}
+    named = {_PREFIX + name: schema for name, schema in shared.get("$defs", {}).items()}
     return {path: schema for (path, _), schema in bodies.items()}, named
 
 
 def _reached(paths: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    """The schemas that open routes use. vLLM's bodies and closed routes are nobody's business."""
+    """The schemas that these paths refer to, directly or through others."""
     found: dict[str, Any] = {}
     waiting: list[Any] = [paths]
     while waiting:
-        for name in _references(waiting.pop()):
-            if name not in found and name in schemas:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
+        elif isinstance(item, dict):
+            waiting += item.values()
+            name = str(item.get("$ref", "")).removeprefix(_REFERENCES)
+            if name in schemas and name not in found:
                 found[name] = schemas[name]
                 waiting.append(schemas[name])
     return found
-
-
-def _references(schema: Any) -> Iterator[str]:
-    waiting = [schema]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, dict):
-            reference = item.get("$ref")
-            if isinstance(reference, str):
-                yield reference.removeprefix(_REFERENCES)
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
 
 
 def _our_paths() -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`headstart serve`: vLLM's own server, started with our flags.
 
-vLLM parses the flags, loads the model, makes the routes and runs. Whoever prefers to start it
-themselves uses the same flags; see `flags`.
+vLLM parses the flags, loads the model, makes the routes and runs. With the same flags (see
+`flags`) vLLM's own command starts the same server.
 """
 
 import json
@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from headstart.drafting.translation import check_same_spelling
+from headstart.engine.drafter.channel import ChannelLease
+from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.installation import require_engine
-from headstart.engine.line import OwnedLine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions, check_drafting
-from headstart.engine.placement import Machine, Placement, few_kernels, place
-from headstart.engine.target import drafting_arguments
+from headstart.engine.startup import drafting_arguments, place_beside
 from headstart.errors import ModelConfigError
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
 from headstart.serve.settings import Settings, SettingsError
+from headstart.speculation.registry import MemoryLimits
 
 MIDDLEWARE = "headstart.serve.plugin.HeadstartMiddleware"
 # vLLM fetches nothing here. It reads "none" as "all": a host that cannot exist closes it for good.
@@ -29,16 +29,12 @@ NO_DOMAIN = "closed.invalid"
 _NO_FLAG = ("enable_mm_processor_stats",)
 
 
-def environment(settings: Settings) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """What vLLM reads from its environment and not from flags."""
-    return {
-        "VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0",
-        "VLLM_MAX_IMAGE_PIXELS": str(settings.limits.max_frame_pixels),
-        "VLLM_SERVER_DEV_MODE": "0",
-    }
+    return {"VLLM_SERVER_DEV_MODE": "0"}
 
 
-def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
+def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
     """vLLM's arguments for these settings, by its names; the settings' own come last."""
     found: dict[str, Any] = {
         "model": settings.target,
@@ -53,12 +49,11 @@ def arguments(settings: Settings, line: str | None) -> dict[str, Any]:
     if settings.max_draft_tokens:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
         check_drafting(settings.max_draft_tokens, stages)
-        # A line leads to one engine.
-        line = None if settings.is_data_parallel else line
+        limits = settings.limits
         options = SchedulerOptions(
-            line=line,
-            memory_bytes=settings.limits.max_memory_bytes,
-            memory_tenant_bytes=settings.limits.max_tenant_memory_bytes,
+            # A draft channel leads to one engine.
+            channel=None if settings.is_data_parallel else channel,
+            memory=MemoryLimits(limits.max_memory_bytes, limits.max_tenant_memory_bytes),
         )
         found |= drafting_arguments(settings.max_draft_tokens, options)
     return found | dict(settings.vllm)
@@ -102,16 +97,16 @@ def flags(found: Mapping[str, Any]) -> list[str]:
 def serve(settings: Settings) -> None:
     """Serve until told to end. Exits with 1 if the engine died, so that it is started again."""
     require_engine()
-    os.environ.update(environment(settings))
+    os.environ.update(environment())
     if settings.max_draft_tokens:
         os.environ.update(few_kernels(os.environ).environment)
-    with _line(settings) as line:
-        found = arguments(settings, line)
+    with _channel(settings) as channel:
+        found = arguments(settings, channel)
         placement = _placement(settings, found)
         os.environ.update(placement.target.environment)
         args = _parsed(flags({**found, **placement.target.arguments}))
         args.enable_mm_processor_stats = True  # has no flag: times the vision tower
-        args.headstart = replace(settings, drafter_seat=placement.drafter)
+        args.headstart = replace(settings, drafter_resources=placement.drafter)
         import uvloop
         from vllm.entrypoints.launchers.api_server.entry import run_server
 
@@ -121,29 +116,25 @@ def serve(settings: Settings) -> None:
 
 
 @contextmanager
-def _line(settings: Settings) -> Iterator[str | None]:
-    """The sockets between drafter, scheduler and server; none where nobody drafts over them."""
+def _channel(settings: Settings) -> Iterator[str | None]:
+    """The draft channel between drafter, scheduler and server; none where it is not used."""
     if not settings.max_draft_tokens or settings.is_data_parallel:
         yield None
         return
-    owned = OwnedLine.take()
+    lease = ChannelLease.take()
     try:
-        yield owned.line.directory
+        yield lease.channel.directory
     finally:
-        owned.close()
+        lease.close()
 
 
 def _placement(settings: Settings, found: Mapping[str, Any]) -> Placement:
-    """With a drafter beside it, the target leaves it a place to compute."""
-    if settings.drafter is None:
-        return Placement()
-    if not settings.max_draft_tokens:
+    """With a drafter beside it, the target leaves it a part of the machine."""
+    if settings.drafter is not None and not settings.max_draft_tokens:
         raise SettingsError(
             "a drafter drafts nothing with max_draft_tokens 0; leave one of them out"
         )
-    target, drafter = Model.checked(settings.target), Model.checked(settings.drafter)
-    check_same_spelling(target.text_pieces(), drafter.text_pieces())
-    return place(Machine.here(), found, settings.drafter_vllm, os.environ)
+    return place_beside(settings.target, settings.event_drafter, found)
 
 
 def _parsed(words: list[str]) -> Any:

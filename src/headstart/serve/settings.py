@@ -1,20 +1,20 @@
-"""How a server is set up: one TOML file, read once. Of it only the keys may change afterwards.
+"""A server's settings: one TOML file, of which only the keys are read again while it runs.
 
-[server]                         # all of it may be left out
+[server]                         # every table may be left out
 target = "path/or/name"
 drafter = "path/or/name"
 port = 8000
 
-[tenants]                        # or open = true under [server]: no key is asked for
-fleet-north = ["sk-..."]         # see keys.py
+[tenants]                        # or open = true under [server], for no keys at all
+fleet-north = ["sk-..."]         # see auth.py
 
-[operators]                      # may see all figures, and ask nothing
+[operators]                      # see all metrics, send no requests
 prometheus = ["sk-..."]
 
 [limits]
 max_requests = 64
 
-[media]                          # closed unless named here
+[media]                          # no files and no hosts unless named here
 root = "/srv/clips"
 domains = ["clips.example.org"]
 
@@ -30,37 +30,38 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, get_type_hints
 
-from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
-from headstart.engine.placement import Seat
+from headstart.engine.drafter.placement import EngineResources
+from headstart.engine.options import EventDrafter
 from headstart.errors import HeadstartError
-from headstart.serve.keys import Keys
+from headstart.serve.auth import Keys
+from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
 DEFAULT_DRAFT_TOKENS = 32
 
 
 class SettingsError(HeadstartError):
-    """The server was set up in a way that cannot work."""
+    """The settings cannot work."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request, one tenant and all of them together may take."""
+    """Limits of one request, of one tenant, and of all tenants together."""
 
     max_requests: int = 64
-    """At once, by everybody. More are told to come back: 429."""
+    """In flight, of all tenants; more are refused with 429."""
     max_tenant_requests: int = 32
-    """At once, by one tenant."""
+    """In flight, of one tenant."""
     requests_per_minute: int = 24_000
-    """By everybody. More are told when to come back: 429."""
+    """Of all tenants; more are refused with 429."""
     tenant_requests_per_minute: int = 6_000
     tokens_per_minute: int = 40_000_000
-    """Of prompts and answers, by everybody; counted when they are computed."""
+    """Of prompts and answers, of all tenants; counted when they are computed."""
     tenant_tokens_per_minute: int = 10_000_000
     max_body_bytes: int = 32 << 20
     """Of one request."""
     max_bodies_bytes: int = 512 << 20
-    """Bodies of all requests under way."""
+    """Bodies of all requests in flight."""
     max_tenant_bodies_bytes: int = 256 << 20
     """The same, of one tenant."""
     max_choices: int = 8
@@ -69,9 +70,9 @@ class Limits:
     max_text_characters: int = 1 << 18
     """Of one request: messages, prompts, tools, all its texts together."""
     max_grammar_bytes: int = 64 << 10
-    """Of a JSON schema, a regular expression or a grammar that binds the answer."""
+    """Of a JSON schema, regular expression or grammar that constrains the answer."""
     grammar_s: float = 2.0
-    """A grammar may take to compile."""
+    """Time to compile a grammar."""
     max_clips: int = 8
     """Videos and pictures of one request."""
     max_frame_pixels: int = 4096 * 2304
@@ -82,17 +83,17 @@ class Limits:
     max_media_file_bytes: int = 256 << 20
     """Of a file below the media root, or fetched from an open domain."""
     max_decoders: int = 4
-    """Processes that decode videos, pictures and events, at once."""
+    """Processes that decode videos, pictures and events."""
     decoder_bytes: int = 1 << 30
-    """Memory one of them may take, beside the frames it hands over."""
+    """Memory of one such process, without the frames it returns."""
     decode_s: float = 15.0
-    """One video, picture or recording may take to decode; a small one less."""
+    """Time to decode one video, picture or recording; a small one gets less."""
     max_media_bytes: int = 1 << 30
-    """Decoded media that requests under way hold, of everybody."""
+    """Decoded media of all requests in flight."""
     max_tenant_media_bytes: int = 512 << 20
     """The same, of one tenant."""
     max_memory_bytes: int = DEFAULT_MAX_BYTES
-    """Answers remembered to draft from, of everybody."""
+    """Answers remembered to draft from, of all tenants."""
     max_tenant_memory_bytes: int = DEFAULT_MAX_TENANT_BYTES
     """The same, of one tenant."""
     max_events: int = 5_000_000
@@ -100,22 +101,22 @@ class Limits:
     max_window_us: int = 10_000_000
     """Of events in one request."""
     max_uploads: int = 64
-    """Kept for one tenant; its oldest goes when another comes."""
+    """Kept for one tenant; its oldest is removed when another comes."""
     max_upload_bytes: int = 256 << 20
     """All uploads of one tenant together."""
     max_all_uploads: int = 512
-    """Kept for everybody. Nobody's goes for another tenant's: then there is no room, 507."""
+    """Of all tenants. When they are full, an upload of another tenant gets 507."""
     max_all_upload_bytes: int = 1 << 30
     min_free_bytes: int = 512 << 20
-    """With less memory left, new requests are sent away: 503."""
+    """With less free memory, new requests are refused with 503."""
     heartbeat_s: float = 30.0
-    """Without a sign of life from the engine for so long, the server is not ready."""
+    """If the engine does not respond for so long, the server is not ready."""
     body_s: float = 60.0
-    """A client may take to send its request."""
+    """Time for a client to send its request."""
     request_s: float = 300.0
-    """A request may take altogether."""
+    """Time for a request altogether."""
     drain_s: float = 30.0
-    """Requests under way may take to end after SIGTERM."""
+    """Time for requests in flight to end after SIGTERM."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -125,7 +126,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything a server is told before it starts."""
+    """Everything that configures a server."""
 
     target: str = ""
     drafter: str | None = None
@@ -133,25 +134,25 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     max_draft_tokens: int = DEFAULT_DRAFT_TOKENS
-    """At a time; 0 leaves vLLM's scheduler as it is."""
+    """Verified in one pass; 0 keeps vLLM's own scheduler and drafts nothing."""
     log: Path | None = None
-    """Where a line of JSON a request goes; standard error if none."""
+    """File of the access log; standard error if none."""
     demo: Path | None = None
     """A directory of clips that the page offers."""
     open: bool = False
-    """Whether everybody is let in, without a key and as one tenant."""
+    """Whether requests need no key; all clients are then one tenant."""
     path: Path | None = None
-    """The file all this was read from."""
+    """The file these settings were read from."""
     keys: Keys = field(default_factory=Keys)
     limits: Limits = field(default_factory=Limits)
     media_root: Path | None = None
-    """Files below it may be named by requests."""
+    """Requests may name files below it."""
     media_domains: tuple[str, ...] = ()
-    """Hosts from which vLLM may fetch a video; redirects are not followed."""
+    """Requests may name addresses on these hosts; redirects are not followed."""
     vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
-    drafter_seat: Seat = field(default_factory=Seat)
-    """Where the drafter computes; found out, not configured."""
+    drafter_resources: EngineResources = field(default_factory=EngineResources)
+    """Where the drafter computes; found at start-up, not configured."""
 
     def __post_init__(self) -> None:
         if self.media_root is not None and not self.media_root.is_dir():
@@ -164,27 +165,32 @@ class Settings:
                 " server for each, or leave the drafter out"
             )
 
-    def check_door(self) -> None:
-        """Raise unless it is clear who is let in: those with a key, or everybody."""
+    def check_auth(self) -> None:
+        """Raise unless there are tenants' keys or the server is open, and not both."""
         if self.open and (self.keys.keys or self.keys.tenants):
             raise SettingsError(
-                "the server is open to everybody and has keys too; leave out --open (open = true"
-                " under [server]), or the tables [tenants] and [operators]"
+                "the server is open and has keys too; leave out --open (open = true under"
+                " [server]), or the tables [tenants] and [operators]"
             )
-        if not self.open and not self.keys.admit_tenants:
+        if not self.open and not self.keys.has_tenant_key:
             raise SettingsError(
-                "nobody could ask this server: name tenants and their keys under [tenants] in its"
-                " settings, or let everybody in with --open (open = true under [server])"
+                "every request would be refused: name tenants and their keys under [tenants] in"
+                " the settings, or ask for no keys with --open (open = true under [server])"
             )
 
     @property
+    def event_drafter(self) -> EventDrafter | None:
+        """The drafter beside the target, where one is configured."""
+        return None if self.drafter is None else EventDrafter(self.drafter, self.drafter_vllm)
+
+    @property
     def is_data_parallel(self) -> bool:
-        """Whether several engines answer, each with a memory of its own."""
+        """Whether several engines answer, each with its own memory of answers."""
         return self.vllm.get("data_parallel_size", 1) not in (1, None)
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """From a TOML file."""
+        """Read a TOML file."""
         try:
             tables = tomllib.loads(path.read_text())
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -193,7 +199,7 @@ class Settings:
 
     @classmethod
     def of(cls, tables: Mapping[str, Any]) -> Self:
-        """From the tables of such a file."""
+        """Read the tables of a TOML file."""
         known = {"server", "tenants", "operators", "limits", "media", "vllm", "drafter_vllm"}
         for name, table in tables.items():
             if name not in known or not isinstance(table, dict):
@@ -207,9 +213,10 @@ class Settings:
                 server[name] = Path(server[name])
         limits = _checked("limits", tables.get("limits", {}), get_type_hints(Limits))
         keys = Keys.of(tables)
-        if "tenants" in tables and not keys.admit_tenants:
+        if "tenants" in tables and not keys.has_tenant_key:
             raise SettingsError(
-                "[tenants] holds no key, so nobody could ask; add one, or leave the table out"
+                "[tenants] holds no key, so every request would be refused; add a key, or leave"
+                " the table out"
             )
         return cls(
             **server,
@@ -223,24 +230,24 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Self:
-        """From the file that ``HEADSTART_CONFIG`` names, for those who start vLLM themselves."""
+        """Read the file that ``HEADSTART_CONFIG`` names, for a vLLM started without our command."""
         path = os.environ.get(CONFIG_VARIABLE)
         if not path:
             raise SettingsError(
-                f"nobody could ask this server: set {CONFIG_VARIABLE} to a file with keys under"
+                f"every request would be refused: set {CONFIG_VARIABLE} to a file with keys under"
                 " [tenants], or with open = true under [server]"
             )
         settings = cls.read(Path(path))
-        settings.check_door()
+        settings.check_auth()
         return settings
 
 
 def _checked(name: str, table: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of a table whose every entry is known and of its kind."""
+    """Copy a table; raises if an entry is unknown or of the wrong type."""
     for key, value in table.items():
         if key not in kinds:
             raise SettingsError(f"[{name}] {key} is not one of: {', '.join(sorted(kinds))}")
         kind = (int, float) if kinds[key] is float else kinds[key]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise SettingsError(f"[{name}] {key} is {value!r}, which is not of the right kind")
+            raise SettingsError(f"[{name}] {key} is {value!r}, which is of the wrong type")
     return dict(table)

@@ -8,7 +8,7 @@ import os
 import time
 from typing import Any
 
-from headstart.serve.watch import Watch
+from headstart.engine.request_record import RequestRecord
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
@@ -22,12 +22,12 @@ class Tracing:
 
     @property
     def on(self) -> bool:
-        """Whether anybody listens."""
+        """Whether traces are sent."""
         return self._tracer is not None
 
-    def tell(self, watch: Watch, vision_s: float) -> None:
+    def tell(self, record: RequestRecord) -> None:
         """One answer: a span for the whole and one for each stage in it."""
-        timeline = watch.timeline(vision_s)
+        timeline = record.timeline()
         if self._tracer is None or timeline is None:
             return
         from opentelemetry.trace import set_span_in_context
@@ -42,9 +42,9 @@ class Tracing:
             "headstart.answer",
             start_time=ns(timeline.start_s),
             attributes={
-                "headstart.request_id": watch.request_id,
-                "headstart.accepted_tokens": watch.num_accepted,
-                "headstart.cached_tokens": watch.num_cached_tokens,
+                "headstart.request_id": record.request_id,
+                "headstart.accepted_tokens": record.num_accepted,
+                "headstart.cached_tokens": record.num_cached_tokens,
             },
         )
         context = set_span_in_context(whole)

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from headstart.serve.exchange import edited, resized
-from headstart.serve.refusal import Message, Send
+from headstart.serve.asgi import Message, Send, is_event_stream
+from headstart.serve.response import edited, resized
 
 _DATA = b"data: "
 
@@ -25,8 +25,7 @@ class UsageDetails:
     async def send(self, message: Message) -> None:
         """What vLLM sends, in vLLM's place."""
         if message["type"] == "http.response.start":
-            kinds = {name.lower(): value for name, value in message["headers"]}
-            if kinds.get(b"content-type", b"").startswith(b"text/event-stream"):
+            if is_event_stream(message):
                 await self._send(message)
             else:
                 self._start = message  # its length is not known yet

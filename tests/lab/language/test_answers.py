@@ -1,16 +1,15 @@
-"""Answers: true to what each camera sees, varied, and different in the two houses."""
+"""Answers: true to what each camera sees, varied, and different in the two styles."""
 
 import re
 
 import pytest
-
-from headstart.lab.language.facts import Finding, find, score
-from headstart.lab.language.phrases import PLAIN
-from headstart.lab.language.questions import Question
-from headstart.lab.language.sighting import sight_in_events, sight_in_frames
-from headstart.lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
-from headstart.lab.world.drive import SECOND_US, Drive
-from headstart.lab.world.kinds import Daylight, Pace
+from headstart_lab.language.facts import Finding, find, score
+from headstart_lab.language.phrases import PLAIN
+from headstart_lab.language.questions import Question
+from headstart_lab.language.sighting import sight_in_events, sight_in_frames
+from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart_lab.world.drive import SECOND_US, Drive
+from headstart_lab.world.kinds import Daylight, Pace
 
 STYLES = [pytest.param(TARGET_STYLE, id="target"), pytest.param(DRAFTER_STYLE, id="drafter")]
 
@@ -48,7 +47,7 @@ def test_answers_of_other_scenes_state_few_of_them(scenes, style):
     assert sum(scores) / len(scores) < 0.45
 
 
-def test_the_houses_open_differently_and_never_share_a_first_word(scenes):
+def test_the_styles_open_differently_and_never_share_a_first_word(scenes):
     for question in Question:
         target = {TARGET_STYLE.answer(s, question).text.split()[0] for s in scenes}
         drafter = {DRAFTER_STYLE.answer(s, question).text.split()[0] for s in scenes}

@@ -1,12 +1,12 @@
 """Finding facts in free text: right, wrong, or not said."""
 
 import pytest
-
-from headstart.lab.language.facts import Fact, Finding, find, score
-from headstart.lab.language.phrases import NOUNS, NUMBERS, PLAIN, ROLES
-from headstart.lab.language.questions import Question
-from headstart.lab.language.styles import TARGET_STYLE
-from headstart.lab.world.drive import SECOND_US, Drive
+from headstart_lab.language.facts import Fact, Finding, find, score
+from headstart_lab.language.phrases import PLAIN
+from headstart_lab.language.questions import Question
+from headstart_lab.language.road_user_phrases import NOUNS, NUMBERS, ROLES
+from headstart_lab.language.styles import TARGET_STYLE
+from headstart_lab.world.drive import SECOND_US, Drive
 
 TEXT = (
     "The main elements here are a red bus in front of us, two pedestrians crossing from the left, "
@@ -96,9 +96,9 @@ def test_no_phrase_of_a_value_contains_one_of_another(slot, values):
 
 
 def test_no_role_is_said_in_the_words_of_another():
-    for role, houses in ROLES.items():
-        own = [phrase for phrases in houses for phrase in phrases]
-        for other, other_houses in ROLES.items():
+    for role, styles in ROLES.items():
+        own = [phrase for phrases in styles for phrase in phrases]
+        for other, other_styles in ROLES.items():
             if role != other:
-                theirs = [phrase for phrases in other_houses for phrase in phrases]
+                theirs = [phrase for phrases in other_styles for phrase in phrases]
                 assert not [(a, b) for a in own for b in theirs if f" {a} " in f" {b} "]

@@ -4,10 +4,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart.lab.tokenizer import train_tokenizer
-from headstart.lab.training.learner import DrafterLearner, TargetLearner
-from headstart.lab.training.sizes import PairSize
-from headstart.lab.vocabulary import LAB_PLACEHOLDERS
+from headstart_lab.tokenizer import train_tokenizer
+from headstart_lab.training.learner import DrafterLearner, TargetLearner
+from headstart_lab.vocabulary import LAB_PLACEHOLDERS
+
+from tests.lab.training.pupil import TINY
 
 SENTENCES = [
     "USER: What is ahead of us? ASSISTANT: A red car drives ahead of us.",
@@ -27,5 +28,4 @@ def tokenizer():
 def learners(tokenizer):
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    size = PairSize.tiny()
-    return [TargetLearner(size.target, tokenizer), DrafterLearner(size.drafter, tokenizer)]
+    return [TargetLearner(TINY.target, tokenizer), DrafterLearner(TINY.drafter, tokenizer)]

@@ -1,7 +1,7 @@
-"""A tiny drafter taught from made-up clips; as a program, to be killed or heard to its end.
+"""Trains a tiny drafter on made-up clips; as a program, to be killed or run to its end.
 
-``python -m tests.lab.training.pupil STATE [STEP]`` prints the number of each step as it is done
-and in the end what was measured, as JSON; after STEP it waits to be killed.
+``python -m tests.lab.training.pupil STATE [STEP]`` prints the number of each finished step, and at
+the end the losses as JSON; after STEP it waits to be killed.
 """
 
 import json
@@ -10,20 +10,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from headstart_lab.language.questions import Question
+from headstart_lab.language.styles import Answer
+from headstart_lab.tokenizer import train_tokenizer
+from headstart_lab.training.answer_task import AnswerTask
+from headstart_lab.training.lessons import Exchange, Lesson, evenly
+from headstart_lab.training.loop import train
+from headstart_lab.training.optimizer import optimizer_of
+from headstart_lab.training.run import make_learner
+from headstart_lab.training.savepoint import Savepoint
+from headstart_lab.training.sizes import DrafterSize, LlamaSize, PairSize, TargetSize, TowerSize
+from headstart_lab.training.train_config import TrainConfig
+from headstart_lab.vocabulary import LAB_PLACEHOLDERS
 
-from headstart.lab.language.questions import Question
-from headstart.lab.language.styles import Answer
-from headstart.lab.tokenizer import train_tokenizer
-from headstart.lab.training.course import Course
-from headstart.lab.training.lessons import Exchange, Lesson, evenly
-from headstart.lab.training.loop import train
-from headstart.lab.training.optimizer import optimizer_of
-from headstart.lab.training.run import make_learner
-from headstart.lab.training.savepoint import Savepoint
-from headstart.lab.training.sizes import PairSize
-from headstart.lab.training.speaking import Speaking
-from headstart.lab.vocabulary import LAB_PLACEHOLDERS
-
+_TOWER = TowerSize(28, patch_size=14, hidden=32, num_layers=1, num_heads=2)
+_LLAMA = LlamaSize(48, 96, 2, 3, max_tokens=512)
+TINY = PairSize(TargetSize(_TOWER, _LLAMA, num_frames=2), DrafterSize(_TOWER, _LLAMA, num_slices=2))
+"""A pair that trains in seconds."""
 WORDS = ["red", "car", "tree", "night", "rain", "left", "right", "ahead"]
 
 
@@ -57,23 +60,23 @@ def make_tokenizer():
     return tokenizer
 
 
-def course(num_steps=10):
-    return Course(num_steps, batch_size=2, num_questions=2, num_examinations=2, num_examined=2)
+def config(num_steps=10):
+    return TrainConfig(num_steps, batch_size=2, num_questions=2, num_examinations=2, num_examined=2)
 
 
-def run(path, which="drafter", report=lambda course, history: None):
+def run(path, which="drafter", report=lambda config, history: None):
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    learner = make_learner(which, PairSize.tiny(), make_tokenizer())
-    return teach(learner, MadeUpLessons(), course(), path, report)
+    learner = make_learner(which, TINY, make_tokenizer())
+    return teach(learner, MadeUpLessons(), config(), path, report)
 
 
-def teach(learner, lessons, course, path, report=lambda course, history: None):
+def teach(learner, lessons, config, path, report=lambda config, history: None):
     return train(
         learner.model,
-        optimizer_of(learner.model, course.weight_decay),
-        Speaking(learner, lessons, lessons, course),
-        course,
+        optimizer_of(learner.model, config.weight_decay),
+        AnswerTask(learner, lessons, lessons, config),
+        config,
         Savepoint(path),
         0.0,
         report,
@@ -83,7 +86,7 @@ def teach(learner, lessons, course, path, report=lambda course, history: None):
 if __name__ == "__main__":
     last = int(sys.argv[2]) if len(sys.argv) > 2 else None
 
-    def report(course, history):
+    def report(config, history):
         print(history.num_steps, flush=True)
         if history.num_steps == last:
             sys.stdin.read()  # until it is killed

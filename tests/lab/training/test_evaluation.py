@@ -1,24 +1,26 @@
 """Scores, the blind baseline, and what a whole run leaves behind."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from headstart_lab.cache import Cache, Recipe
+from headstart_lab.errors import LabError
+from headstart_lab.scoring import usual_answers
+from headstart_lab.split import Split
+from headstart_lab.training.curve import draw_curve
+from headstart_lab.training.evaluation import evaluate_blind, said_in
+from headstart_lab.training.lessons import CachedLessons
+from headstart_lab.training.run import Run, rendered, shared_tokenizer
+from headstart_lab.training.sizes import PairSize
+from headstart_lab.training.train_config import TrainConfig
+from headstart_lab.vocabulary import train_lab_tokenizer
 from PIL import Image
 
-from headstart.errors import LabError
-from headstart.lab.cache import Cache, Recipe
-from headstart.lab.scoring import usual_answers
-from headstart.lab.split import Split
-from headstart.lab.training.course import Course
-from headstart.lab.training.curve import draw_curve
-from headstart.lab.training.evaluation import evaluate_blind, said_in
-from headstart.lab.training.lessons import CachedLessons
-from headstart.lab.training.run import Run, rendered, shared_tokenizer
-from headstart.lab.training.sizes import PairSize
-from headstart.lab.vocabulary import train_lab_tokenizer
+from tests.lab.training.pupil import TINY
 
 pytestmark = pytest.mark.slow
 
@@ -35,14 +37,12 @@ def lab_tokenizer():
     return train_lab_tokenizer(num_drives=2, num_clips=2)
 
 
-def tiny_size():
-    size = PairSize.tiny()
-    from dataclasses import replace
-
-    llama = replace(size.target.llama, max_tokens=1024)
+def lab_clip_size():
+    """Tiny models that take the lab's 8 frames and 5 slices."""
+    llama = replace(TINY.target.llama, max_tokens=1024)
     return PairSize(
-        replace(size.target, llama=llama, num_frames=8),
-        replace(size.drafter, llama=llama, num_slices=5),
+        replace(TINY.target, llama=llama, num_frames=8),
+        replace(TINY.drafter, llama=llama, num_slices=5),
     )
 
 
@@ -50,14 +50,14 @@ def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tm
     said, steps = [], []
 
     def counted(name):
-        return lambda course, history: steps.append((name, history.num_steps))
+        return lambda config, history: steps.append((name, history.num_steps))
 
     run = Run(
         cache,
         tmp_path,
-        Course(3, batch_size=2, num_questions=2, num_examined=1, glance=2),
-        Course(2, batch_size=2, num_examined=1),
-        size=tiny_size(),
+        TrainConfig(3, batch_size=2, num_questions=2, num_examined=1, glance=2),
+        TrainConfig(2, batch_size=2, num_examined=1),
+        size=lab_clip_size(),
         num_looked_at=2,
         num_evaluated=2,
         num_questions_each=2,
@@ -83,14 +83,14 @@ def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tm
 
 
 def test_drives_rendered_since_a_run_began_are_refused(cache, lab_tokenizer, tmp_path):
-    course = Course(2, batch_size=2, num_questions=2, num_examined=1)
-    run = Run(cache, tmp_path, course, course, tiny_size(), save_every_s=0.0, num_evaluated=1)
+    config = TrainConfig(2, batch_size=2, num_questions=2, num_examined=1)
+    run = Run(cache, tmp_path, config, config, lab_clip_size(), save_every_s=0.0, num_evaluated=1)
 
-    def stop(course, history):
+    def stop(config, history):
         raise KeyboardInterrupt
 
     def words_only(name):
-        return stop if name == "drafter" else lambda course, history: None
+        return stop if name == "drafter" else lambda config, history: None
 
     with pytest.raises(KeyboardInterrupt):
         run.train("drafter", lab_tokenizer, lambda line: None, words_only)
@@ -116,7 +116,7 @@ def test_lessons_are_the_house_s_own(cache):
     from random import Random
 
     seeds = rendered(cache, Split.TRAIN)[:2]
-    target, drafter = (CachedLessons(cache, seeds, house) for house in ("target", "drafter"))
+    target, drafter = (CachedLessons(cache, seeds, model) for model in ("target", "drafter"))
     assert len(target) == 6
     assert target.lesson(0, Random(0), 3).pictures.shape == (8, 28, 28, 3)
     assert drafter.lesson(0, Random(0), 3).pictures.shape == (5, 28, 28, 3)

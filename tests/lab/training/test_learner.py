@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from headstart_lab.training.generation import answer
+from headstart_lab.training.sizes import PairSize
 from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
@@ -15,8 +17,6 @@ from transformers import (
     VideoLlavaForConditionalGeneration,
 )
 
-from headstart.lab.training.generation import answer
-from headstart.lab.training.sizes import PairSize
 from headstart.models.checkpoint import check_checkpoint
 from headstart.models.eventgpt.config import EventChatConfig
 from headstart.models.eventgpt.view import EventGptView
@@ -92,7 +92,7 @@ def test_the_drafter_s_checkpoint_has_the_published_names_and_says_the_same(lear
     questions = ["What is ahead of us?", "Is it safe?"]
     with torch.no_grad():
         torch.testing.assert_close(
-            learner.see(seen), reference.event_tokens(seen), atol=1e-4, rtol=1e-3
+            learner.encode_clip(seen), reference.event_tokens(seen), atol=1e-4, rtol=1e-3
         )
     said = answer(learner, seen, questions, max_tokens=8, dtype=torch.float32)
     assert all(said)
@@ -111,7 +111,7 @@ def test_a_drafter_in_bf16_sees_the_same(learners, tmp_path):
     white = np.full((2, 28, 28, 3), 255, dtype=np.uint8)
     white[:, 3:9, 5:20] = (255, 0, 0)
     with torch.no_grad():
-        seen, expected = learner.see(white), reference.event_tokens(white)
+        seen, expected = learner.encode_clip(white), reference.event_tokens(white)
     assert (seen - expected).abs().max() < 0.02 * expected.abs().max()
     assert torch.equal(learner.model.state_dict()["lm_head.weight"], before)
 
@@ -136,7 +136,7 @@ def test_the_default_pair_fits_its_package():
 
     size = PairSize()
     assert size.target.num_tokens == 520
-    assert size.drafter.num_tokens == 70
+    assert size.drafter.num_slices + size.drafter.tower.tokens_per_picture == 70
     with torch.device("meta"):
         models = [size.target.build(Tokenizer()), size.drafter.build(Tokenizer())]
     numbers = sum(tensor.numel() for model in models for tensor in model.state_dict().values())

@@ -11,16 +11,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart.errors import LabError
-from headstart.lab.language.facts import Fact
-from headstart.lab.training.course import Course
-from headstart.lab.training.lessons import drawn
-from headstart.lab.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
-from headstart.lab.training.run import make_learner
-from headstart.lab.training.savepoint import History, Savepoint
-from headstart.lab.training.sizes import PairSize
-from headstart.lab.training.speaking import Speaking, pack_lesson
-from tests.lab.training.pupil import MadeUpLessons, course, make_tokenizer, run, teach
+from headstart_lab.errors import LabError
+from headstart_lab.language.facts import Fact
+from headstart_lab.training.answer_task import AnswerTask, pack_lesson
+from headstart_lab.training.lessons import drawn
+from headstart_lab.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
+from headstart_lab.training.run import make_learner
+from headstart_lab.training.savepoint import History, Savepoint
+from headstart_lab.training.train_config import TrainConfig
+
+from tests.lab.training.pupil import TINY, MadeUpLessons, config, make_tokenizer, run, teach
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
@@ -66,28 +66,28 @@ def test_a_killed_run_goes_on_with_the_same_losses(tmp_path):
 def test_a_finished_run_teaches_nothing_more(tmp_path):
     run(tmp_path / "checkpoint.pt")
     steps = []
-    again = run(tmp_path / "checkpoint.pt", report=lambda course, history: steps.append(1))
+    again = run(tmp_path / "checkpoint.pt", report=lambda config, history: steps.append(1))
     assert not steps
     assert again.num_steps == 10
 
 
 def test_a_run_of_another_course_is_refused(tmp_path):
-    learner = make_learner("drafter", PairSize.tiny(), make_tokenizer())
+    learner = make_learner("drafter", TINY, make_tokenizer())
     savepoint = Savepoint(tmp_path / "checkpoint.pt")
     optimizer = optimizer_of(learner.model, 0.0)
-    savepoint.write(learner.model, optimizer, course(), History())
+    savepoint.write(learner.model, optimizer, config(), History())
     with pytest.raises(LabError, match="another seed"):
-        savepoint.read(learner.model, optimizer, replace(course(), seed=1))
-    other = make_learner("target", PairSize.tiny(), make_tokenizer())
+        savepoint.read(learner.model, optimizer, replace(config(), seed=1))
+    other = make_learner("target", TINY, make_tokenizer())
     with pytest.raises(LabError, match="another size"):
-        savepoint.read(other.model, optimizer, course())
+        savepoint.read(other.model, optimizer, config())
 
 
 def test_the_target_learns_too(tmp_path):
     torch.manual_seed(0)
-    learner = make_learner("target", PairSize.tiny(), make_tokenizer())
+    learner = make_learner("target", TINY, make_tokenizer())
     lessons = MadeUpLessons(num=2)
-    taught = Course(30, batch_size=2, num_questions=2, learning_rate=1e-2, num_examined=2)
+    taught = TrainConfig(30, batch_size=2, num_questions=2, learning_rate=1e-2, num_examined=2)
     history = teach(learner, lessons, taught, tmp_path / "s.pt")
     assert history.losses[-1] < 0.5 * history.losses[0]
 
@@ -101,17 +101,17 @@ def test_every_clip_comes_once_before_any_comes_again():
 
 
 def test_a_glance_is_the_end_of_the_clip():
-    learner = make_learner("target", PairSize.tiny(), make_tokenizer())
+    learner = make_learner("target", TINY, make_tokenizer())
     lesson = MadeUpLessons(num_pictures=8).lesson(0, Random(0), 1)
     lesson.pictures[:, 0, 0, 0] = range(8)
     lessons = MadeUpLessons()
-    speaking = Speaking(learner, lessons, lessons, Course(10, glance=2, whole_share=0.2))
+    speaking = AnswerTask(learner, lessons, lessons, TrainConfig(10, glance=2, whole_share=0.2))
     for step, seen in ((7, [6, 7]), (8, [*range(8)])):
         assert speaking._glance(lesson, step).pictures[:, 0, 0, 0].tolist() == seen
 
 
 def test_facts_are_asked_for_one_by_one_beside_the_questions():
-    learner = make_learner("target", PairSize.tiny(), make_tokenizer())
+    learner = make_learner("target", TINY, make_tokenizer())
     lesson = MadeUpLessons().lesson(0, Random(0), 2)
     alone = pack_lesson(learner, lesson)
     drilled = pack_lesson(learner, lesson, [Fact("road", "edge", "left"), Fact("car", "is", "red")])
@@ -144,11 +144,11 @@ def test_muon_s_steps_are_orthogonal():
 
 
 def test_the_rate_rises_then_falls():
-    rates = [course(100).rate(step) for step in range(100)]
+    rates = [config(100).rate(step) for step in range(100)]
     top = rates.index(max(rates))
     assert top == 4
-    assert max(rates) == pytest.approx(course().learning_rate)
+    assert max(rates) == pytest.approx(config().learning_rate)
     assert rates[top:] == sorted(rates[top:], reverse=True)
-    assert rates[-1] == pytest.approx(0.05 * course().learning_rate, rel=0.05)
+    assert rates[-1] == pytest.approx(0.05 * config().learning_rate, rel=0.05)
     with pytest.raises(LabError):
-        Course(0)
+        TrainConfig(0)

@@ -5,9 +5,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from headstart_lab.training.packing import Turn, pack
+from headstart_lab.training.template import Prompt, Template
+
 from headstart.errors import HeadstartError
-from headstart.lab.training.packing import Turn, pack
-from headstart.lab.training.template import Prompt, Template
 from headstart.models.eventgpt.prompt import event_prompt
 from headstart.models.video_llava.prompt import video_prompt
 
@@ -72,15 +73,14 @@ def test_packed_loss_and_gradient_are_the_sum_of_the_questions_alone(learners, w
     assert any("patch_embedding" in name for name in gradients)
 
 
-def test_a_question_sees_the_clip_and_itself():
+def test_each_question_has_the_positions_it_would_have_alone():
     packed = pack([Turn(Prompt((1, 5), 3, (6,)), (7, 2)), Turn(Prompt((1, 5), 3, (8, 9)), (2,))])
     assert packed.questions.tolist() == [6, 7, 8, 9]
     assert packed.positions.tolist() == [0, 1, 2, 3, 4, 5, 6, 5, 6]
     assert packed.scored.tolist() == [5, 6, 8]
     assert packed.targets.tolist() == [7, 2, 2]
-    mask = packed.mask()
-    assert mask[5].tolist() == [True] * 6 + [False] * 3
-    assert mask[8].tolist() == [True] * 5 + [False, False, True, True]
+    assert packed.prefix_length == 5
+    assert packed.lengths == (2, 2)
 
 
 def test_what_cannot_be_packed_is_refused():
@@ -113,7 +113,7 @@ def test_the_drafter_is_taught_the_ids_that_vllm_makes(tokenizer, named):
     processing = pytest.importorskip("headstart.models.eventgpt.processing")
     from types import SimpleNamespace
 
-    from headstart.lab.tokenizer import train_tokenizer
+    from headstart_lab.tokenizer import train_tokenizer
 
     if not named:
         tokenizer = train_tokenizer(["USER: Is it safe? ASSISTANT: No."], max_pieces=300)

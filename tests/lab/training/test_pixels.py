@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart.lab.training.pixels import frame_processor, pixels, slice_processor
+from headstart_lab.training.pixels import frame_processor, pixels, slice_processor
 
 
 @pytest.mark.parametrize("make", [frame_processor, slice_processor])

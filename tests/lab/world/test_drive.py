@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+from headstart_lab.world.drive import NUM_FRAMES, SECOND_US, WINDOW_US, Drive
+from headstart_lab.world.kinds import Daylight, Kind, Lamp, Pace, Place, Role, Turning, Weather
 
-from headstart.lab.world.drive import NUM_FRAMES, SECOND_US, WINDOW_US, Drive
-from headstart.lab.world.kinds import Daylight, Kind, Lamp, Pace, Place, Role, Turning, Weather
 from headstart.media.events import SensorSize
 
 SMALL = SensorSize(56, 56)
@@ -34,7 +34,7 @@ def test_order_of_asking_changes_nothing():
 
 def test_another_process_sees_the_same_bytes():
     code = (
-        "from headstart.lab.world.drive import Drive\n"
+        "from headstart_lab.world.drive import Drive\n"
         "from headstart.media.events import SensorSize\n"
         "print(Drive(7, SensorSize(56, 56)).clip(3).clip.digest())"
     )

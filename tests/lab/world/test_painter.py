@@ -4,12 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
-
-from headstart.lab.world.air import Eye
-from headstart.lab.world.drive import SECOND_US, Drive
-from headstart.lab.world.figures import PAINTS
-from headstart.lab.world.kinds import Colour, Daylight, Kind, Lamp, Role, Weather
-from headstart.lab.world.painter import render
+from headstart_lab.world.air import Eye
+from headstart_lab.world.drive import SECOND_US, Drive
+from headstart_lab.world.figures import PAINTS
+from headstart_lab.world.kinds import Colour, Daylight, Kind, Lamp, Role, Weather
+from headstart_lab.world.painter import render
 
 
 @pytest.fixture(scope="module")

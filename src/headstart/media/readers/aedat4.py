@@ -1,7 +1,7 @@
 """AEDAT4, iniVation's container: packets of events, each compressed by itself.
 
-Only what event packets need is parsed here (FlatBuffers tables with one vector of 16-byte
-records), because the size of what a packet unpacks to must be bounded before it is unpacked.
+This module parses only what event packets need: FlatBuffers tables with one vector of 16-byte
+records. No library is used, because none bounds what a packet unpacks to before unpacking it.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ RECORD = np.dtype(
     }
 )
 PIECE_BYTES = 1 << 17
-"""Unpacked at once: most packets are smaller, and room for the largest costs milliseconds."""
+"""Unpacked at a time. Most packets are smaller, and a buffer for the largest takes milliseconds."""
 MAX_RATIO = 64
-"""What a packet may unpack to, for each of its bytes; cameras' packets reach ten."""
+"""Bytes that a packet may unpack to for each of its own; cameras' packets reach ten."""
 MAX_OVERHEAD_BYTES = 4096
-"""Of an unpacked packet beside its events; writers need a few dozen."""
+"""Bytes of an unpacked packet that are no events; writers need a few dozen."""
 MAX_IDLE_PACKETS = 10_000
-"""Packets that carry nothing, or hardly more than their own head."""
+"""Packets without events, or with hardly more than their own header, before a file is refused."""
 MIN_PACKET_BYTES = 32
 BLOCK_EVENTS = 1 << 16
 # Every repeat is bounded: a long header that never closes its quotes must not be read again and
@@ -53,7 +53,7 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 @dataclass(frozen=True)
 class Aedat4Header:
-    """What the header says: the stream that carries events, its sensor, how packets are packed."""
+    """The stream that carries events, its sensor, and where and how packets are stored."""
 
     stream: int
     sensor: SensorSize | None
@@ -63,7 +63,7 @@ class Aedat4Header:
 
 
 def open_aedat4(opening: Opening) -> Recording:
-    """An AEDAT4 file; of several event streams the first is read."""
+    """Open an AEDAT4 file; of several event streams the first is read."""
     num_bytes = opening.num_bytes
     with opening.open() as file:
         header = _read_header(file, num_bytes)
@@ -74,12 +74,12 @@ class Aedat4Recording(Recording):
     """An AEDAT4 file, unpacked a packet at a time."""
 
     def __init__(self, opening: Opening, header: Aedat4Header) -> None:
-        self.opening = opening
+        self.opening, self.format = opening, "AEDAT4"
         self.sensor = opening.resolve_sensor(header.sensor)
         self._header = header
 
     def columns(self) -> Iterator[Columns]:
-        """Unpacked from the file as they are taken, small packets several at once."""
+        """Unpack the file packet by packet, joining small packets."""
         gathered: list[Records] = []
         num_gathered = 0
         for records in self._packets():
@@ -92,7 +92,7 @@ class Aedat4Recording(Recording):
             yield _columns(gathered)
 
     def _packets(self) -> Iterator[Records]:
-        """The packets that hold events."""
+        """Yield the events of each packet that has any."""
         position, stop, num_idle = self._header.start, self._header.stop, 0
         with self.opening.open() as file:
             while position + 8 <= stop:
@@ -174,7 +174,7 @@ class _Table:
         return self.position + offset if offset else None
 
     def scalar(self, index: int, num_bytes: int) -> bytes | None:
-        """The bytes of a number, or none where the writer left it at its default."""
+        """The bytes of a number, or None where the writer left it at its default."""
         place = self._field(index)
         return None if place is None else self.data[place : place + num_bytes]
 

@@ -1,6 +1,6 @@
-"""CSV with a line of column names: t (us), x, y and p in any order.
+"""CSV whose first line names the columns t (us), x, y and p, in any order.
 
-The sensor's size may stand in the names, as in ``t,x@640,y@480,p``.
+The names may state the sensor's size, as in ``t,x@640,y@480,p``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALIASES = {"timestamp": "t", "on": "p", "polarity": "p"}
 
 
 def open_csv(opening: Opening) -> Recording:
-    """A CSV file; its first line must name the columns."""
+    """Open a CSV file; its first line must name the columns."""
     with opening.open() as file:
         names = next(_lines(file), "")
     return CsvRecording(opening, names)
@@ -32,7 +32,7 @@ class CsvRecording(Recording):
     """A CSV file, parsed a block of lines at a time."""
 
     def __init__(self, opening: Opening, names: str) -> None:
-        self.opening = opening
+        self.opening, self.format = opening, "CSV"
         places: dict[str, int] = {}
         sides: dict[str, str] = {}
         for place, written in enumerate(names.strip().split(",")):
@@ -50,7 +50,7 @@ class CsvRecording(Recording):
         self.sensor = opening.resolve_sensor(stated)
 
     def columns(self) -> Iterator[Columns]:
-        """Parsed from the file as they are taken."""
+        """Parse the file a block of lines at a time."""
         with self.opening.open() as file:
             lines = _lines(file)
             next(lines, None)

@@ -18,7 +18,7 @@ CHANGE_DETECTION = (0x00, 0x0C)
 
 
 def open_dat(opening: Opening) -> Recording:
-    """A DAT file of change-detection events, version 2."""
+    """Open a DAT file of change-detection events, version 2."""
     with opening.open() as file:
         header = PropheseeHeader.read(file)
         file.seek(header.num_bytes)
@@ -38,13 +38,13 @@ class DatRecording(Recording):
     """A DAT file, decoded a block at a time."""
 
     def __init__(self, opening: Opening, header: PropheseeHeader) -> None:
-        self.opening = opening
+        self.opening, self.format = opening, "Prophesee DAT"
         self.sensor = opening.resolve_sensor(header.sensor())
         self._t0_us, self._start = header.t0_us(), header.num_bytes + 2
         self.num_events = (opening.num_bytes - self._start) // 8
 
     def columns(self) -> Iterator[Columns]:
-        """Decoded from the file as they are taken."""
+        """Decode the file a block at a time."""
         previous = -1
         with self.opening.open() as file:
             file.seek(self._start)

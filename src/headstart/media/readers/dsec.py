@@ -1,7 +1,7 @@
 """HDF5 in the layout of DSEC: events/{x,y,t,p}, ms_to_idx, t_offset.
 
-A window is found through ``ms_to_idx`` and read by itself, so an hour costs no more than a
-second. Touches libhdf5 only through ``hdf5_access``.
+A window is found through ``ms_to_idx`` and only its rows are read, so that a window of an hour
+costs no more than one of a second. Calls libhdf5 only through ``hdf5_access``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEARCH_EVENTS = 1 << 16
 
 
 def open_dsec(opening: Opening) -> Recording:
-    """An HDF5 file in the layout of DSEC."""
+    """Open an HDF5 file in the layout of DSEC."""
     return DsecRecording(opening)
 
 
@@ -30,23 +30,23 @@ class DsecRecording(Recording):
     """An open HDF5 file. Times are ``events/t`` plus ``t_offset``."""
 
     def __init__(self, opening: Opening) -> None:
-        self.opening = opening
+        self.opening, self.format = opening, "HDF5 in DSEC's layout"
         self._access = hdf5_access(opening)
         described = self._access.describe(opening.path)
         self.num_events: int = described["num_events"]
         self._num_ms: int = described["num_ms"]
         self._offset_us: int = described["offset_us"]
         if abs(self._offset_us) >= MAX_TIME_US // 2:
-            raise MediaError(f"its t_offset is {self._offset_us}, which is no time")
+            raise MediaError(f"its t_offset is {self._offset_us}, which is no time: copy it again")
         sides = described["sensor"]
         self.sensor = opening.resolve_sensor(SensorSize(*sides) if sides else None)
 
     def columns(self) -> Iterator[Columns]:
-        """Read from the file as they are taken."""
+        """Read the file a block at a time."""
         return self._spans(0, self.num_events)
 
     def read(self, start_us: int, stop_us: int) -> Events:
-        """Only the window's own part of the file is read."""
+        """Read the window's own part of the file only."""
         if self.opening.sort:
             return super().read(start_us, stop_us)  # the index assumes order
         with damage_reported(self.opening.path):
@@ -100,7 +100,7 @@ class DsecRecording(Recording):
         return start + int(np.searchsorted(times, time_us - self._offset_us))
 
     def _bracket(self, time_us: int) -> tuple[int, int]:
-        """Where the index says the answer of `_find` lies; checked, since it may be wrong."""
+        """The rows between which ``ms_to_idx`` places the time; all rows where it is wrong."""
         everywhere = 0, self.num_events
         millisecond = (time_us - self._offset_us) // 1000
         if not 0 <= millisecond < self._num_ms:

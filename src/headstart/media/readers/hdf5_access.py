@@ -1,8 +1,8 @@
-"""The two ways to libhdf5: through a limited process, or right here.
+"""Chooses how libhdf5 is called: in a helper process with limits, or in this process.
 
-A file on disk is read through ``hdf5_client``. A recording handed over as bytes is read in this
-process: whoever hands over bytes has limited it already, and may have forbidden it to start
-another.
+A file on disk is read through the helper process of ``hdf5_client``. A recording given as bytes is
+read in this process, which must then be a sandbox: it has limits already, and may not be allowed
+to start another process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headstart.media.recording import Opening
 
 
 class Hdf5Access(Protocol):
-    """Reads columns of HDF5 files; each question names the file."""
+    """Reads HDF5 files; every call names the file."""
 
     def describe(self, path: Path) -> dict[str, Any]:
         """What the file says of itself; see `HdfFile.describe`."""
@@ -29,12 +29,12 @@ class Hdf5Access(Protocol):
         ...
 
     def close_file(self, path: Path) -> None:
-        """Let go of a file. Idempotent."""
+        """Close a file. Idempotent."""
         ...
 
 
 class Hdf5Content:
-    """One recording's bytes, read in this process. The paths it is asked of all name them."""
+    """Reads one recording's bytes in this process; all paths name those bytes."""
 
     def __init__(self, opening: Opening) -> None:
         self._file = HdfFile(opening.open(), opening.num_bytes)
@@ -48,10 +48,10 @@ class Hdf5Content:
         return self._file.column(column).read(start, stop)
 
     def close_file(self, path: Path) -> None:
-        """Let go of the bytes. Idempotent."""
+        """Close the bytes. Idempotent."""
         self._file.close()
 
 
 def hdf5_access(opening: Opening) -> Hdf5Access:
-    """The way to the recording that ``opening`` names."""
+    """The access to the recording that ``opening`` names."""
     return CLIENT if opening.content is None else Hdf5Content(opening)

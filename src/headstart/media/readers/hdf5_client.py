@@ -1,8 +1,8 @@
-"""Reading HDF5 through a process of its own.
+"""Reads HDF5 files through a helper process.
 
-libhdf5 can be made to crash or to hang by a damaged file (``tests/media/fuzz.py`` finds such
-files in minutes). So it runs apart, with limits on memory and time for one answer; when it ends
-over a file, that file is refused and the next one gets a new process.
+A damaged file can crash libhdf5 or hang it (``tests/media/fuzz.py`` finds such files in minutes).
+So libhdf5 runs in a helper process with limits on memory and on the time of one request. If a file
+ends the helper, that file is refused and the next request starts a new helper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_HEAD_BYTES = 65_536
 
 
 class Hdf5Client:
-    """One helper process, started when first needed. Thread-safe: one question at a time."""
+    """One helper process, started by the first request. Thread-safe: one request at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,19 +44,19 @@ class Hdf5Client:
         return self._array(path, {"ask": "map"})
 
     def close_file(self, path: Path) -> None:
-        """Let go of a file; asking of it again opens it again."""
+        """Close a file in the helper; the next request for it opens it again."""
         if self._process is not None:
             self._ask(path, {"ask": "close"})
 
     def stop(self) -> None:
-        """End the helper; the next question starts another."""
+        """End the helper; the next request starts another."""
         with self._lock:
             self._end()
 
     def forget(self) -> None:
-        """In a forked process: leave the helper to the parent, whose questions it answers."""
+        """Forget the helper after a fork, in the child: it belongs to the parent."""
         if self._process is not None:
-            self._process.returncode = 0  # or Popen would try to wait for another's child
+            self._process.returncode = 0  # so that Popen does not wait for the parent's child
         self._lock, self._process = threading.Lock(), None
 
     def _array(self, path: Path, question: dict[str, Any]) -> NDArray[Any]:
@@ -82,7 +82,7 @@ class Hdf5Client:
                 raise MediaError(
                     f"{path} is damaged: the HDF5 library broke down over it; copy it again"
                 ) from error
-            except BaseException:  # interrupted midway: the rest of the answer would come next
+            except BaseException:  # interrupted: the next read would get the rest of this answer
                 self._end()
                 raise
         if "error" in head:
@@ -92,7 +92,7 @@ class Hdf5Client:
     def _start(self) -> subprocess.Popen[bytes]:
         root = str(Path(__file__).parents[3])
         search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-        # One thread: more would take their own memory from the helper's allowance.
+        # One thread, because every thread takes memory of the helper's limit.
         settings = {"PYTHONPATH": search, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
             self._process = subprocess.Popen(
@@ -116,6 +116,6 @@ class Hdf5Client:
 
 
 CLIENT = Hdf5Client()
-"""The one that readers share: a helper serves any number of files."""
+"""The client that all readers share: one helper serves any number of files."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=CLIENT.forget)

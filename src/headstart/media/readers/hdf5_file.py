@@ -1,8 +1,8 @@
-"""An HDF5 file in the layout of DSEC, looked at with suspicion.
+"""Reads an HDF5 file in the layout of DSEC, which may be hostile.
 
-The only module that calls libhdf5 to read. It runs in a limited process (see
-``hdf5_access``), and even there checks what libhdf5 would believe: links that lead out of the
-file, sizes that chunks claim to unpack to, chunks that are not there.
+The only module that reads with libhdf5. It runs in a process with limits (see ``hdf5_access``), and
+checks what libhdf5 does not: links out of the file, sizes that chunks claim to unpack to, and
+missing chunks.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from headstart.errors import MediaError
 MAX_CHUNK_BYTES = 1 << 25
 MAX_TINY_CHUNKS = 1000
 MIN_CHUNK_VALUES = 64
-"""Each chunk costs some 20 us to look up, however little it holds."""
+"""A chunk takes about 20 us to look up, however small it is."""
 MAX_MAP_VALUES = 1 << 26
 SHUFFLE, DEFLATE, BLOSC = 2, 1, 32001
 COLUMN_NAMES = ("x", "y", "t", "p")
 
 
 class HdfFile:
-    """An open file. Every method may raise whatever libhdf5 does, or end the process."""
+    """An open file. Every method may raise what libhdf5 raises, or crash the process."""
 
     def __init__(self, source: str | BinaryIO, num_bytes: int) -> None:
         try:
@@ -37,13 +37,13 @@ class HdfFile:
             import hdf5plugin  # noqa: F401 (registers Blosc, which DSEC is packed with)
         except ImportError as error:
             raise _missing(error) from error
-        # Without a lock: reading must not keep others from writing the file anew.
+        # Without a lock, so that other programs can write the file meanwhile.
         self._file = h5py.File(source, "r", locking=False)
         self._num_bytes = num_bytes
         self._columns: dict[str, HdfColumn] = {}
 
     def describe(self) -> dict[str, Any]:
-        """The number of events and of index entries, the clock's offset, the sensor if stated."""
+        """The number of events and of index entries, the time offset, and the sensor if stated."""
         lengths = {len(self.column(f"events/{name}")) for name in COLUMN_NAMES}
         if len(lengths) != 1:
             raise MediaError(f"its columns differ in length ({sorted(lengths)}); copy it again")
@@ -55,7 +55,7 @@ class HdfFile:
         }
 
     def column(self, name: str) -> HdfColumn:
-        """A dataset of one integer per row, checked when first asked for."""
+        """A dataset of one integer a row, checked at the first call."""
         if name not in self._columns:
             self._columns[name] = HdfColumn(self._file, name, self._num_bytes)
         return self._columns[name]
@@ -80,7 +80,7 @@ class HdfFile:
 
 
 class HdfColumn:
-    """One integer dataset [n] of an HDF5 file, admitted only if it can be read safely."""
+    """One integer dataset [n] of an HDF5 file; refused unless it can be read safely."""
 
     def __init__(self, file: Any, name: str, file_bytes: int) -> None:
         self._dataset = dataset = _plain_dataset(file, name)
@@ -99,7 +99,7 @@ class HdfColumn:
             num_chunks = -(-self._length // self._chunk)
             if self._chunk < MIN_CHUNK_VALUES and num_chunks > MAX_TINY_CHUNKS:
                 raise MediaError(f"{name} is stored in chunks of {self._chunk}; repack it larger")
-            # Chunks that were never written read as zeros without end.
+            # libhdf5 reads missing chunks as zeros, of any declared length.
             if dataset.id.get_num_chunks() != num_chunks:
                 raise MediaError(f"{name} lacks some of its chunks; it is damaged: copy it again")
         if filters not in ([], [SHUFFLE], [BLOSC], [SHUFFLE, BLOSC], [DEFLATE], [SHUFFLE, DEFLATE]):
@@ -114,7 +114,7 @@ class HdfColumn:
         return self._length
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Values ``start`` to ``stop``, which must lie in the column."""
+        """The values ``start`` to ``stop``, which must lie in the column."""
         if stop <= start:
             return np.empty(0, dtype=self._dataset.dtype)
         if DEFLATE in self._filters:
@@ -130,9 +130,9 @@ class HdfColumn:
         return values
 
     def _inflate(self, index: int) -> NDArray[Any]:
-        """A gzip chunk, unpacked here: libhdf5 would unpack it to whatever size it grows to.
+        """Unpack a gzip chunk without libhdf5, which has no limit on what a chunk unpacks to.
 
-        The last one is kept: a search for a time asks for it many times over.
+        The last chunk is kept, since a search for a time reads it many times.
         """
         if self._inflated is not None and self._inflated[0] == index:
             return self._inflated[1]
@@ -183,7 +183,7 @@ def filters_of(dataset: Any) -> list[int]:
 
 
 def check_blosc_chunk(dataset: Any, offset: tuple[int, ...]) -> None:
-    """Blosc states what a chunk unpacks to, and libhdf5 believes it; see that it is a chunk."""
+    """Check that a Blosc chunk states a chunk's size; libhdf5 trusts what it states."""
     mask, packed = dataset.id.read_direct_chunk(offset)
     if mask:
         raise MediaError("a chunk leaves out its filters; repack it, as with h5repack")
@@ -226,7 +226,7 @@ def _read_number(file: Any, name: str) -> int:
 
 
 def _stated_sensor(file: Any) -> list[int] | None:
-    """DSEC's own files do not say; those written here do, in two attributes."""
+    """The size in the two attributes that our writer adds; DSEC's own files do not state it."""
     sides = []
     for name in ("sensor_width", "sensor_height"):
         if name not in file.attrs:

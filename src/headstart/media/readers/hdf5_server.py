@@ -1,8 +1,8 @@
-"""The process that calls libhdf5, so that a file which breaks it breaks nothing else.
+"""The helper process that calls libhdf5, so that a file that crashes it crashes nothing else.
 
-Run by ``hdf5_client`` as ``python -m headstart.media.readers.hdf5_server``. A request is a line
-of JSON on stdin: a path, and what to read of it. The answer on stdout is a line of JSON and the
-bytes it announces. Ends when stdin does.
+``hdf5_client`` runs it as ``python -m headstart.media.readers.hdf5_server``. A request is a line of
+JSON on stdin: a path, and what to read of it. The answer on stdout is a line of JSON, then as many
+bytes as that line says. The process ends when stdin is closed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from headstart.media.recording import damage_reported
 
 MAX_DATA_BYTES = 640 << 20
 MAX_CPU_S = 1.0
-"""For one answer: a block of a million events takes a tenth of it."""
+"""For one request; a block of a million events takes a tenth of it."""
 
 
 def answer(files: dict[str, HdfFile], request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """What was asked for, as the JSON and the bytes to send."""
+    """The JSON and the bytes that answer a request."""
     path = request["path"]
     if request["ask"] in ("close", "describe"):
-        _close(files, path)  # whoever opens a path anew may have written it anew
+        _close(files, path)  # a path that is opened again may have been written again
     if request["ask"] == "close":
         return {}, b""
     if path not in files:
@@ -54,7 +54,7 @@ def _packed(values: NDArray[Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer until there are no more requests."""
+    """Answer requests until there are no more."""
     files: dict[str, HdfFile] = {}
     for line in requests:
         request = json.loads(line)
@@ -74,7 +74,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _limit_time(cpu_s: float) -> None:
-    """The system ends the process when it has worked this long; 0 lifts the limit."""
+    """Let the system end the process after so much CPU time; 0 lifts the limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, cpu_s)
 
@@ -82,7 +82,7 @@ def _limit_time(cpu_s: float) -> None:
 def _limit_memory() -> None:
     try:
         import resource
-    except ImportError:  # not on Windows; there the other checks have to do
+    except ImportError:  # Windows has no such limits
         return
     resource.setrlimit(resource.RLIMIT_DATA, (MAX_DATA_BYTES, MAX_DATA_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,6 +1,6 @@
 """numpy's own files: EventGPT's pickled ``.npy``, structured ``.npy``, and ``.npz``.
 
-Headers are checked against the bytes that are there before an array is made.
+Declared sizes are checked against the bytes that are there before an array is made.
 """
 
 import io
@@ -26,7 +26,7 @@ MAX_BYTES_PER_EVENT = 64
 
 
 def open_npy(opening: Opening) -> Recording:
-    """A pickled dictionary or a structured array, with the columns x, y, t, p."""
+    """Open a ``.npy``: a pickled dictionary or a structured array of x, y, t, p."""
     _check_size(opening, opening.num_bytes)
     with opening.open() as file:
         data = memoryview(file.read())
@@ -36,15 +36,17 @@ def open_npy(opening: Opening) -> Recording:
             raise MediaError("it is pickled, which is not read here; save it with numpy.savez")
         if shape != ():
             raise MediaError("it holds many pickled objects; save x, y, t, p with numpy.savez")
-        return _load(opening, read_pickled_columns(data[start:]), None)
+        columns = read_pickled_columns(data[start:])
+        return _load(opening, "numpy .npy, a pickled dictionary as EventGPT's", columns, None)
     if dtype.names is None:
         raise MediaError("it holds a single plain array; save x, y, t, p with numpy.savez")
     table = _array(dtype, shape, data[start:])
-    return _load(opening, {name: table[name] for name in dtype.names}, None)
+    columns = {name: table[name] for name in dtype.names}
+    return _load(opening, "numpy .npy, a structured array", columns, None)
 
 
 def open_npz(opening: Opening) -> Recording:
-    """Arrays x, y, t, p of equal length, and optionally ``sensor`` as [width, height]."""
+    """Open a ``.npz``: arrays x, y, t, p, and optionally ``sensor`` as [width, height]."""
     columns: dict[str, NDArray[Any]] = {}
     _check_members(opening)
     with opening.open() as file, zipfile.ZipFile(file) as archive:
@@ -58,7 +60,7 @@ def open_npz(opening: Opening) -> Recording:
         if size.shape != (2,) or size.dtype.kind not in "iu":
             raise MediaError("its array sensor is not two integers, width and height")
         stated = SensorSize(int(size[0]), int(size[1]))
-    return _load(opening, columns, stated)
+    return _load(opening, "numpy .npz", columns, stated)
 
 
 def _check_members(opening: Opening) -> None:
@@ -72,7 +74,7 @@ def _check_members(opening: Opening) -> None:
 
 
 def _read_member(opening: Opening, archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
-    """One array of an archive; no more is unpacked than its header declares and a limit allows."""
+    """Read one array of an archive, unpacking no more than its header declares."""
     if archive.getinfo(member).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise MediaError(f"{member} is packed in a way numpy does not; save it with numpy.savez")
     with archive.open(member) as file:
@@ -86,7 +88,7 @@ def _read_member(opening: Opening, archive: zipfile.ZipFile, member: str) -> NDA
 
 
 def _load(
-    opening: Opening, columns: Mapping[str, NDArray[Any]], stated: SensorSize | None
+    opening: Opening, format: str, columns: Mapping[str, NDArray[Any]], stated: SensorSize | None
 ) -> Recording:
     missing = [name for name in COLUMNS if name not in columns]
     if missing:
@@ -94,7 +96,7 @@ def _load(
     sensor = opening.resolve_sensor(stated)
     opening.check_count(len(columns["t"]) if columns["t"].ndim else 0)
     x, y, t, p = (columns[name] for name in COLUMNS)
-    return LoadedRecording(opening, Events.checked(x, y, t, p, sensor, sort=opening.sort))
+    return LoadedRecording(opening, format, Events.checked(x, y, t, p, sensor, sort=opening.sort))
 
 
 def _check_size(opening: Opening, num_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Which reader a file needs, from its first bytes, and from its suffix where bytes do not tell."""
+"""Chooses the reader of an event file by its first bytes, or else by its suffix."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,18 +19,27 @@ from headstart.media.recording import (
     damage_reported,
 )
 
-MAGIC: dict[bytes, Callable[[Opening], Recording]] = {
+Reader = Callable[[Opening], Recording]
+
+SUFFIXES = (".h5", ".hdf5", ".npz", ".npy", ".raw", ".dat", ".aedat4", ".csv")
+"""Every suffix of an event file that is read, in lower case."""
+
+_BY_MAGIC: dict[bytes, Reader] = {
     b"\x93NUMPY": open_npy,
     b"PK\x03\x04": open_npz,
     b"\x89HDF\r\n\x1a\n": open_dsec,
     b"#!AER-DAT4": open_aedat4,
 }
-SUFFIX: dict[str, Callable[[Opening], Recording]] = {
-    ".csv": open_csv,
-    ".dat": open_dat,
-    ".raw": open_raw,
-}
-READABLE = ".npy, .npz, .h5, .hdf5, .raw, .dat, .aedat4 or .csv"
+_BY_SUFFIX: dict[str, Reader] = {".csv": open_csv, ".dat": open_dat, ".raw": open_raw}
+_HEAD_BYTES = 16
+
+
+def reader_of(head: bytes, suffix: str) -> Reader | None:
+    """The reader for a file that starts with ``head``, or None for a format that is not read."""
+    for magic, reader in _BY_MAGIC.items():
+        if head.startswith(magic):
+            return reader
+    return _BY_SUFFIX.get(suffix.lower())
 
 
 def open_recording(
@@ -47,12 +56,10 @@ def open_recording(
         raise MediaError(f"{path} is not a file; check the path")
     with damage_reported(opening.path):
         with opening.open() as file:
-            head = file.read(16)
-        for magic, reader in MAGIC.items():
-            if head.startswith(magic):
-                return reader(opening)
-        if reader_by_suffix := SUFFIX.get(opening.path.suffix.lower()):
-            return reader_by_suffix(opening)
+            reader = reader_of(file.read(_HEAD_BYTES), opening.path.suffix)
+        if reader is not None:
+            return reader(opening)
     raise MediaError(
-        f"{path} is not an event recording this package knows; give one ending in {READABLE}"
+        f"{path} is not an event recording this package knows; "
+        f"give one ending in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
     )

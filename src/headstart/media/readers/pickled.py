@@ -1,13 +1,13 @@
-"""Pickled numpy arrays, read without running anything.
+"""Reads pickled numpy arrays without running anything that the file names.
 
-EventGPT ships its events as a pickle, and a pickle is a program. This is an interpreter of the
-few instructions that a dictionary of arrays needs. It calls no function that a file names: the
-names of numpy's own rebuilders are matched as text, and what they would do is done here, after
-sizes are checked against the bytes that are there.
+EventGPT ships its events as a pickle, and a pickle is a program. This module interprets the few
+instructions that a dictionary of arrays needs. It calls no function that a file names: the names of
+numpy's own rebuilders are matched as text, and their work is done here, after sizes are checked
+against the bytes that are there.
 
-Whatever a file supplies is looked at by its type first. Only text is ever hashed, compared or
-printed: a tuple that holds itself twice, sixty times over, would keep any of the three busy for
-longer than there are years.
+Every value of a file is checked by its type first, and only text is hashed, compared or printed.
+With other values that could take forever: a tuple that holds another twice, nested sixty times,
+has 2**60 parts.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ DTYPE_CODES = {f"{kind}{size}" for kind in "iu" for size in (1, 2, 4, 8)} | {"b1
 
 @dataclass(frozen=True)
 class _Name:
-    """A function or type the file names; never looked up."""
+    """The name of a function or type in the file; it is never looked up."""
 
     text: str
 
 
 @dataclass
 class _Dtype:
-    """A dtype under construction: its code first, its byte order when the state arrives."""
+    """A dtype that is being built; its byte order comes with its state."""
 
     code: str
     order: str = "<"
@@ -55,7 +55,7 @@ class _Dtype:
 
 @dataclass
 class _Array:
-    """An array under construction; its content arrives with its state."""
+    """An array that is being built; its content comes with its state."""
 
     content: NDArray[Any] | list[Any] = field(default_factory=list)
 
@@ -79,7 +79,7 @@ class _Array:
 
 
 def read_pickled_columns(data: memoryview) -> dict[str, NDArray[Any]]:
-    """The arrays of the dictionary that ``data`` pickles, by name; other values are left out."""
+    """The arrays of a pickled dictionary, by name; its other values are left out."""
     result = _Interpreter(data).run()
     if isinstance(result, _Array) and isinstance(result.content, list):
         result = result.content[0]
@@ -187,7 +187,7 @@ class _Interpreter:
                 self._set_items(self._pop_many(2))
             case "u":
                 self._set_items(self._pop_to_mark())
-            case "R":  # REDUCE: asks for a call; answered by what is known of the name
+            case "R":  # REDUCE asks for a call; nothing is called
                 arguments, name = self._pop(), self._pop()
                 self._stack.append(_rebuild(name, arguments))
             case "b":  # BUILD
@@ -274,5 +274,5 @@ def _rebuild(name: Any, arguments: Any) -> Any:
     if name.text == DTYPE_TYPE and isinstance(first, str) and first in DTYPE_CODES:
         return _Dtype(first)
     if name.text in SCALAR_REBUILDERS:
-        return None  # a number beside the columns; not ours to interpret
+        return None  # a number beside the columns, which is not needed
     raise _refusal(f"a call of {name.text!r} with arguments that no plain array has")

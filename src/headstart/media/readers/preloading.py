@@ -1,8 +1,8 @@
-"""Loading beforehand what the readers load when they first need it.
+"""Imports everything that the readers import at their first use.
 
-A process that is about to give up its right to open files calls `preload` once. Python and its
-packages import many things late (codecs for the names in an archive, parsers of headers, Blosc),
-so every reader reads a tiny recording, and refuses a damaged one.
+A sandboxed process calls `preload` once before it gives up the right to open files. Python and its
+packages import many things late (codecs for names in an archive, parsers of headers, Blosc), so
+`preload` lets every reader read a tiny recording and refuse damaged ones.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from headstart.media.readers.opening import open_recording
 
 
 def preload() -> None:
-    """Read one tiny recording of each format from memory. Missing packages stay missing."""
+    """Read a tiny recording of each format from memory; packages that are missing are skipped."""
     for package in ("lz4.frame", "zstandard"):
         with suppress(ImportError):
             importlib.import_module(package)

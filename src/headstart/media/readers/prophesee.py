@@ -14,14 +14,14 @@ MAX_HEADER_BYTES = 65_536
 
 @dataclass(frozen=True)
 class PropheseeHeader:
-    """The keys of a header in lower case, and where the events after it start."""
+    """The values of a header by key in lower case, and the header's length."""
 
     values: dict[str, str]
     num_bytes: int
 
     @classmethod
     def read(cls, file: BinaryIO) -> PropheseeHeader:
-        """From the start of ``file``."""
+        """Read the header at the start of ``file``."""
         head = file.read(MAX_HEADER_BYTES)
         values: dict[str, str] = {}
         position = 0
@@ -38,7 +38,7 @@ class PropheseeHeader:
         return cls(values, position)
 
     def sensor(self) -> SensorSize | None:
-        """The size it states in any of the ways in use, or none."""
+        """The sensor's size, stated in any of the ways in use, or None."""
         sides = (self.values.get("width", ""), self.values.get("height", ""))
         if all(side.isdecimal() and len(side) <= 6 for side in sides):
             return SensorSize(int(sides[0]), int(sides[1]))
@@ -50,8 +50,8 @@ class PropheseeHeader:
         return SensorSize(int(width[1]), int(height[1])) if width and height else None
 
     def t0_us(self) -> int:
-        """What to add to every time: 0 unless the writer moved its clock to the first event."""
+        """The offset of every time: not 0 where the writer counted from the first event."""
         stated = self.values.get("t0", "0")
         if not re.fullmatch(r"-?\d{1,19}", stated) or abs(int(stated)) >= MAX_TIME_US // 2:
-            raise MediaError(f"its header states t0 as {stated!r}, which is no time")
+            raise MediaError(f"its header states t0 as {stated!r}, which is no time: copy it again")
         return int(stated)

@@ -1,8 +1,8 @@
 """Prophesee RAW, encodings EVT2 and EVT3, decoded with numpy a block at a time.
 
-EVT2 is words of 32 bits and EVT3 of 16; the top 4 bits of each say what it is. Times come in
-parts (high bits now and then, low bits more often) that hold until the next such word, and the
-high part wraps round. Trigger and monitoring words are passed over.
+EVT2 has words of 32 bits and EVT3 of 16; the top 4 bits of a word are its type. Times come in
+two parts, high bits now and then and low bits more often. Each part holds until the next word that
+sets it, and the high part wraps around. Trigger and monitoring words are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLOCK_BYTES = 1 << 18
 
 
 def open_raw(opening: Opening) -> Recording:
-    """A RAW file; its header must say EVT2 or EVT3."""
+    """Open a RAW file; its header must say EVT2 or EVT3."""
     with opening.open() as file:
         header = PropheseeHeader.read(file)
     stated = header.values.get("format", header.values.get("evt", ""))
@@ -36,7 +36,7 @@ def open_raw(opening: Opening) -> Recording:
 
 
 class RawRecording(Recording):
-    """A RAW file, read through from the start for each window: the format has no index."""
+    """A RAW file. It has no index, so every window is read from the start of the file."""
 
     def __init__(
         self,
@@ -44,12 +44,12 @@ class RawRecording(Recording):
         header: PropheseeHeader,
         decoder: type[Evt2Decoder] | type[Evt3Decoder],
     ) -> None:
-        self.opening = opening
+        self.opening, self.format = opening, f"Prophesee RAW, {decoder.name}"
         self.sensor = opening.resolve_sensor(header.sensor())
         self._header, self._decoder = header, decoder
 
     def columns(self) -> Iterator[Columns]:
-        """Decoded from the file as they are taken."""
+        """Decode the file a block at a time."""
         decoder = self._decoder()
         t0_us = self._header.t0_us()
         with self.opening.open() as file:
@@ -61,16 +61,16 @@ class RawRecording(Recording):
 
 
 def hold(values: NDArray[Any], given: NDArray[np.bool_], before: int) -> NDArray[np.int64]:
-    """Each place's last given value, at it or earlier; ``before`` where there is none yet."""
+    """Fill each place with the last given value at or before it, or with ``before``."""
     places = np.flatnonzero(given)
     lengths = np.diff(places, prepend=0, append=len(values))
     return np.repeat(np.concatenate([[before], values[places].astype(np.int64)]), lengths)
 
 
 def unwrap(highs: NDArray[np.int64], previous: int, bits: int) -> NDArray[np.int64]:
-    """Counters of ``bits`` bits continued past their wrap; ``previous`` came before the first.
+    """Continue counters of ``bits`` bits past their wrap; ``previous`` came before the first.
 
-    A fall of more than half the range is a wrap; a smaller one is a step back, and stays one.
+    A fall of more than half the range is a wrap. A smaller fall is a step back and stays one.
     """
     span = 1 << bits
     steps = np.diff(highs, prepend=previous % span if previous >= 0 else highs[:1])
@@ -81,13 +81,14 @@ def unwrap(highs: NDArray[np.int64], previous: int, bits: int) -> NDArray[np.int
 class Evt2Decoder:
     """32-bit words: type 4, time 6, x 11, y 11; or type 4, time high 28."""
 
+    name = "EVT2"
     word = np.dtype("<u4")
 
     def __init__(self) -> None:
-        self._high = -1  # none yet: events before the first have no time
+        self._high = -1  # until the first high part; events before it have no time
 
     def decode(self, words: NDArray[np.uint32]) -> Columns:
-        """The events among the next ``words`` of the stream."""
+        """Decode the events among the next ``words`` of the stream."""
         kind = words >> 28
         is_high = kind == 0x8
         highs = words.astype(np.int64) & 0x0FFF_FFFF
@@ -105,17 +106,18 @@ class Evt2Decoder:
 class Evt3Decoder:
     """16-bit words that set y, time or base x, and words of one or up to twelve events."""
 
+    name = "EVT3"
     word = np.dtype("<u2")
 
     def __init__(self) -> None:
-        self._high = -1  # none yet: events before the first have no time
+        self._high = -1  # until the first high part; events before it have no time
         self._low = 0
         self._y = -1
         self._base = 0  # x of the next vector word, and its polarity in bit 11
         self._polarity = 0
 
     def decode(self, words: NDArray[np.uint16]) -> Columns:
-        """The events among the next ``words`` of the stream."""
+        """Decode the events among the next ``words`` of the stream."""
         kind = words >> 12
         value = (words & 0x0FFF).astype(np.int64)
         t = self._times(kind, value)

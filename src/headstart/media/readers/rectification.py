@@ -1,4 +1,4 @@
-"""DSEC's ``rectify_map.h5``: where each pixel of the sensor lies once the lens is undone."""
+"""DSEC's ``rectify_map.h5``: where each pixel lies once the lens distortion is removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RectifyMap:
 
     @classmethod
     def read(cls, path: str | Path) -> RectifyMap:
-        """From a file in DSEC's layout."""
+        """Read a file in DSEC's layout."""
         if not Path(path).is_file():
             raise MediaError(f"{path} is not a file; check the path")
         with damage_reported(Path(path)):
@@ -35,7 +35,7 @@ class RectifyMap:
             return places
 
     def apply(self, events: Events) -> Events:
-        """The events at their rectified pixels, rounded; those that leave the sensor are lost."""
+        """Move events to their rectified pixels, rounded, and drop those outside the sensor."""
         size = (events.sensor.height, events.sensor.width)
         if self.places.shape[:2] != size:
             raise MediaError(

@@ -1,1 +1,1 @@
-"""Writers of event recordings; `write_recording` in ``writing`` chooses among them."""
+"""Writers of event recordings; `write_recording` in ``writing`` chooses one."""

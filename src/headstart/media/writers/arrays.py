@@ -1,4 +1,4 @@
-"""Formats that are columns: npz, CSV, and HDF5 in the layout of DSEC."""
+"""Writes npz, CSV, and HDF5 in the layout of DSEC."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHUNK_EVENTS = 1 << 16
 
 
 def write_npz(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """Plain arrays x, y, t, p and the sensor; held in memory until all are there."""
+    """Write arrays x, y, t, p and sensor; all events are in memory at once."""
     events = Events.concatenate([Events.empty(sensor), *blocks])
     with path.open("wb") as file:
         np.savez_compressed(
@@ -29,7 +29,7 @@ def write_npz(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
 
 
 def write_csv(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """Text, one event a line; the column names carry the sensor's size."""
+    """Write one event a line; the column names state the sensor's size."""
     with path.open("w", encoding="ascii", newline="\n") as file:
         file.write(f"t,x@{sensor.width},y@{sensor.height},p\n")
         for events in blocks:
@@ -44,7 +44,7 @@ def write_csv(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
 
 
 def write_dsec(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """HDF5 as DSEC lays it out, packed with Blosc, written a block at a time."""
+    """Write HDF5 in DSEC's layout, packed with Blosc, a block at a time."""
     try:
         import h5py
         import hdf5plugin
@@ -90,14 +90,14 @@ def write_dsec(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
 
 
 class _MillisecondIndex:
-    """For each millisecond from zero, how many events come before it."""
+    """Counts, for each millisecond from zero, the events before it."""
 
     def __init__(self) -> None:
         self._pieces: list[Any] = []
         self._num_entries = 0
 
     def add(self, t: Any, num_before: int) -> None:
-        """The next times, ``num_before`` of them having been added earlier."""
+        """Add the next times, after ``num_before`` earlier ones."""
         stop = int(t[-1]) // 1000 + 1
         if stop > self._num_entries:
             edges = np.arange(self._num_entries, stop) * 1000
@@ -105,5 +105,5 @@ class _MillisecondIndex:
             self._num_entries = stop
 
     def entries(self, num_events: int) -> Any:
-        """The index, closed by the number of all events."""
+        """The index, with the number of all events as its last entry."""
         return np.concatenate([*self._pieces, [num_events]]).astype(np.uint64)

@@ -1,7 +1,7 @@
-"""Prophesee RAW (EVT2, EVT3) and DAT, encoded with numpy.
+"""Writes Prophesee RAW (EVT2, EVT3) and DAT, encoded with numpy.
 
-Times are written from the first event; where the recording started stands in the header as
-``t0``. The high part of an EVT time is repeated where it would otherwise wrap unseen.
+Times are written from the first event, whose time is ``t0`` in the header. In a long pause the high
+part of an EVT time is written several times, so that a reader sees every wrap of it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MAX_DAT_GAP_US = 2**31
 MAX_EVT2_GAP_US = 2**33
 MAX_EVT3_GAP_US = 24 * 3600 * 1_000_000
 EVT3_STEP = 1024
-"""High parts skipped at most: a quarter of their range, so that a wrap is always seen."""
+"""The most that the high part grows between two words: a quarter of its range."""
 
 
 def write_evt2(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """RAW, 32-bit words."""
+    """Write RAW of 32-bit words."""
     _check_side(sensor, MAX_RAW_SIDE, "RAW")
     with path.open("wb") as file:
         high = -1
@@ -52,7 +52,7 @@ def write_evt2(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
 
 
 def write_evt3(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """RAW, 16-bit words, one word of its own for each event."""
+    """Write RAW of 16-bit words, with one word for each event."""
     _check_side(sensor, MAX_RAW_SIDE, "RAW")
     with path.open("wb") as file:
         high, row, low = -1, -1, -1
@@ -84,7 +84,7 @@ def write_evt3(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
 
 
 def write_dat(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """DAT, version 2."""
+    """Write DAT, version 2."""
     _check_side(sensor, MAX_DAT_SIDE, "DAT")
     with path.open("wb") as file:
         for index, (events, t, gap) in enumerate(_from_first(blocks)):
@@ -102,7 +102,7 @@ def write_dat(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
 
 
 def _from_first(blocks: Iterator[Events]) -> Iterator[tuple[Events, NDArray[np.int64], Any]]:
-    """Each filled block, its times from the first event of all, and its longest pause."""
+    """Yield each block that has events, its times from the first event, and its longest pause."""
     first: int | None = None
     last = 0
     for events in blocks:

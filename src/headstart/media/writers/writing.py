@@ -1,4 +1,4 @@
-"""Which writer a path asks for, by its suffix."""
+"""Chooses the writer of an event file by its suffix."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ MAX_AEDAT4_SIDE = 32_768
 
 
 def write_aedat4(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """AEDAT4 through faery."""
+    """Write AEDAT4 with faery."""
     try:
         from faery.events_stream import EVENTS_DTYPE
         from faery.file_encoder import events_to_file
@@ -53,7 +53,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSize) -> None:
-    """Write pieces of one recording, in order, to ``path``; its suffix names the format.
+    """Write pieces of a recording, in order, in the format that the suffix of ``path`` names.
 
     A file that could not be finished is removed.
     """

@@ -1,7 +1,7 @@
 """EventGPT's config: a Llama with an event tower in front.
 
-The published config.json says little about the tower but its name, so what it leaves out has
-the published model's values here, and only here.
+The published config.json has little more than the tower's name. What it leaves out has the
+published model's values as defaults here.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from transformers import CLIPVisionConfig, LlamaConfig, PreTrainedConfig
 
 @strict
 class EventChatConfig(LlamaConfig):
-    """Llama's own fields, the tower's, and how a window of events is shown to it."""
+    """Llama's fields, the tower's config, and how a window of events is cut."""
 
     model_type = "EventChat_llama"
     sub_configs = {"vision_config": CLIPVisionConfig}  # noqa: RUF012 - transformers' own form
@@ -21,7 +21,7 @@ class EventChatConfig(LlamaConfig):
     num_slices: int = 5
     # The model was trained on windows shorter than this.
     max_window_us: int = 100_000
-    # Ids below are Llama's text; above are placeholders, never to be said.
+    # Ids below this are Llama's text; the others are placeholders, which are never said.
     num_text_tokens: int = 32_000
 
     def __post_init__(self, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""How many tokens a window of events takes, read from the model's own config."""
+"""The slices and tokens of a window of events, from the model's config."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from headstart.models.geometry import PictureGeometry
 
 
 def event_geometry(config: Any) -> PictureGeometry:
-    """The slices of an `EventChatConfig`'s window."""
+    """The geometry of a window for an `EventChatConfig`."""
     if getattr(config, "use_event_qformer", False):
         raise ModelConfigError(
             "use_event_qformer is set: headstart has the published EventGPT, which pools its"
@@ -17,5 +17,5 @@ def event_geometry(config: Any) -> PictureGeometry:
 
 
 def num_window_tokens(geometry: PictureGeometry, num_slices: int) -> int:
-    """Tokens of a window after pooling: one a slice, then one a place in the picture."""
+    """The tokens of a window after pooling: one for each slice and each place in the picture."""
     return num_slices + geometry.tokens_per_picture

@@ -1,4 +1,4 @@
-"""EventGPT for vLLM: CLIP over rendered slices, projector, adaptor once, pooling, Llama."""
+"""EventGPT for vLLM: CLIP over rendered slices, projector, adaptor, pooling, Llama."""
 
 import torch
 from vllm.config import VllmConfig
@@ -22,7 +22,7 @@ from headstart.models.eventgpt.processing import (
 from headstart.models.eventgpt.prompt import EVENT_PLACEHOLDER
 from headstart.models.eventgpt.weights import CANONICAL_NAMES
 from headstart.models.projector import Projector
-from headstart.models.seeing import SeeingLanguageModel
+from headstart.models.vision_language import VisionLanguageModel
 
 
 def pool(features: torch.Tensor) -> torch.Tensor:
@@ -35,14 +35,14 @@ def pool(features: torch.Tensor) -> torch.Tensor:
     info=EventGptProcessingInfo,
     dummy_inputs=EventGptDummyInputsBuilder,
 )
-class EventChatModel(SeeingLanguageModel):
+class EventChatModel(VisionLanguageModel):
     """The published architecture, under the name its config gives it."""
 
     hf_to_vllm_mapper = WeightsMapper(orig_to_new_regex=CANONICAL_NAMES)
 
     @classmethod
     def get_placeholder_str(cls, modality: str, i: int) -> str | None:
-        """What a chat message's events become in the text of the prompt."""
+        """The placeholder of a chat message's events in the prompt."""
         if modality.startswith("video"):
             return EVENT_PLACEHOLDER
         raise ValueError(
@@ -54,7 +54,7 @@ class EventChatModel(SeeingLanguageModel):
         config = vllm_config.model_config.hf_config
         quant_config = vllm_config.quant_config
         self.config = config
-        event_geometry(config)  # refuses a config that cannot be
+        event_geometry(config)  # raises if the config is wrong
 
         with self._mark_tower_model(vllm_config, "video"):
             self.visual_tower = CLIPVisionModel(

@@ -1,7 +1,7 @@
-"""Rendered slices of a window to vLLM's multimodal inputs: one window is one item.
+"""Turns rendered slices into vLLM's multimodal inputs, with each window one item.
 
-Slices are not items of their own, as a video's frames are: the model averages over them, so
-every one of a window's tokens depends on all of its slices.
+Slices are not items of their own, as a video's frames are: the model averages over them, so that
+the tokens of a window depend on all of its slices.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,21 +26,21 @@ from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProces
 
 
 class EventGptProcessingInfo(PicturesProcessingInfo):
-    """What vLLM asks about the model before it processes anything."""
+    """Answers vLLM's questions about the model before anything is processed."""
 
     def get_hf_config(self) -> EventChatConfig:
         """The checkpoint's config."""
         return self.ctx.get_hf_config(EventChatConfig)
 
     def get_geometry(self) -> PictureGeometry:
-        """Token counts of this checkpoint."""
+        """The geometry of this checkpoint's windows."""
         return event_geometry(self.get_hf_config())
 
     def get_image_processor(self) -> Any:
-        """CLIP's own, at the tower's size: the published checkpoint names it by its tower only.
+        """CLIP's own preprocessor at the tower's size; the published checkpoint has none.
 
-        The PIL one whether or not torchvision is there: the same pixels on every machine, and
-        what the published model was trained with.
+        It is always the one on PIL, also where torchvision is installed: it gives the same pixels
+        on every machine, and the published model was trained with it.
         """
         size = self.get_geometry().image_size
         return CLIPImageProcessorPil(
@@ -48,28 +48,28 @@ class EventGptProcessingInfo(PicturesProcessingInfo):
         )
 
     def get_placeholder_id(self) -> int:
-        """The id that holds the events' place in the prompt."""
+        """The token id of the events' placeholder in the prompt."""
         return placeholder_id(self.get_tokenizer())
 
     def get_mm_max_tokens_per_item(
         self, seq_len: int, mm_counts: Mapping[str, int]
     ) -> Mapping[str, int]:
-        """An item is a window."""
+        """The tokens of an item, which is a window."""
         geometry = self.get_geometry()
         return {"video": num_window_tokens(geometry, geometry.num_pictures)}
 
 
 class EventGptDummyInputsBuilder(PicturesDummyInputsBuilder):
-    """Blank slices."""
+    """Makes blank slices."""
 
     placeholder = EVENT_PLACEHOLDER
 
 
 class EventGptMultiModalProcessor(BaseMultiModalProcessor[EventGptProcessingInfo]):
-    """Slices to pixels, and the prompt's words to the ids the model was trained on."""
+    """Turns slices into pixels, and the prompt into the ids of the model's training."""
 
     def _postprocess_prompt(self, prompt: list[int]) -> list[int]:
-        """The words before and after the events, encoded apart."""
+        """Encode the text before and after the events separately."""
         return place_events(self.info.get_tokenizer(), prompt)
 
     def _call_hf_processor(
@@ -77,7 +77,7 @@ class EventGptMultiModalProcessor(BaseMultiModalProcessor[EventGptProcessingInfo
     ) -> BatchFeature:
         windows: Sequence[Any] = hf_data["videos"]  # type: ignore[assignment]
         if not all(len(window) for window in windows):
-            # The engine would take the prompt and die of it in the tower, with all its requests.
+            # In the tower it would end the engine, and with it all requests.
             raise ValueError("A window without a slice has nothing to look at: render its events")
         slices = [np.asarray(picture) for window in windows for picture in window]
         pixels = self.info.ctx.call_hf_processor(

@@ -1,4 +1,4 @@
-"""The words around the events, as the published model was trained to see them."""
+"""The prompt around the events, as in the published model's training."""
 
 from typing import Any
 
@@ -11,25 +11,25 @@ _SYSTEM = (
 
 
 def event_prompt(question: str) -> str:
-    """The whole prompt of one question about one window of events."""
+    """The prompt of one question about one window of events."""
     return f"{_SYSTEM} USER: <ev_start>{EVENT_PLACEHOLDER}<ev_end>\n{question} ASSISTANT:"
 
 
 def placeholder_id(tokenizer: Any) -> int:
-    """The id that holds the events' place in the prompt.
+    """The token id of the events' placeholder in the prompt.
 
-    The published model uses one outside the vocabulary, which vLLM refuses. Where the
-    tokenizer has no token for it, it answers with the unknown token, which Llama's
-    tokenizer never produces from text: it spells the unknown in bytes.
+    The published model uses an id outside the vocabulary, which vLLM refuses. A tokenizer without
+    the placeholder gives its unknown token instead, which Llama's tokenizer never produces from
+    text, since it spells unknown characters in bytes.
     """
     return int(tokenizer.convert_tokens_to_ids(EVENT_PLACEHOLDER))
 
 
 def place_events(tokenizer: Any, prompt: list[int]) -> list[int]:
-    """Encode the words before and after the events apart, as in training.
+    """Encode the text before and after the events separately, as in training.
 
-    In one piece the tokenizer would join characters across the place of the events, and
-    the words after them would lose the mark of a beginning.
+    Encoded in one piece, characters could be joined across the placeholder, and the text after it
+    would lose the mark of a text's beginning.
     """
     placeholder = placeholder_id(tokenizer)
     if placeholder in prompt:

@@ -1,4 +1,4 @@
-"""EventGPT's view of a clip: which events, drawn how, which words, which weights."""
+"""EventGPT's view of a clip: its slices of events, its prompt, its weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +25,7 @@ class EventGptView:
     num_slices: int
     max_window_us: int
     num_text_ids: int
-    # It looks at no frame.
-    num_frames: None = None
+    num_frames: None = None  # the model is shown no frames
 
     @classmethod
     def from_config(cls, config: Any) -> "EventGptView":
@@ -35,14 +34,14 @@ class EventGptView:
         return cls(config, num_slices, config.max_window_us, config.num_text_tokens)
 
     def files(self, path: Path) -> ClipFiles:
-        """A file alone is a recording of events."""
+        """The clip of a single file, which is a recording of events."""
         return ClipFiles(events=path)
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
-        """Slices of equal event count, each drawn on the whole sensor.
+        """Slices of equally many events, each rendered on the whole sensor.
 
-        A window as long as the model was never trained on is refused, not cut: which part
-        matters is the caller's to say.
+        A window longer than those of the model's training is refused and not cut, since the caller
+        has to choose the part.
         """
         if clip.events is None:
             raise MediaError("EventGPT looks at events and the clip has none; give a recording")
@@ -60,7 +59,7 @@ class EventGptView:
         return np.stack([render(part) for part in slice_by_count(clip.events, self.num_slices)])
 
     def glance(self, clip: Clip) -> Clip:
-        """The events just before the last one."""
+        """The last events, as many as fit the model's longest window."""
         if clip.events is None:
             return clip
         return Clip(clip.video, latest(clip.events, self.max_window_us))

@@ -1,4 +1,4 @@
-"""Names of EventGPT's weights as published, and as vLLM's parts call them."""
+"""The names of EventGPT's weights, as published and in vLLM's modules."""
 
 import re
 from typing import Any
@@ -24,7 +24,7 @@ def canonical_name(name: str) -> str:
 
 
 def published_shapes(config: Any) -> dict[str, tuple[int, ...]]:
-    """Published name and shape of every weight of a complete checkpoint, without memory."""
+    """Published name and shape of every weight of a complete checkpoint."""
     import torch
     from transformers import CLIPVisionModel, LlamaForCausalLM
 
@@ -35,7 +35,7 @@ def published_shapes(config: Any) -> dict[str, tuple[int, ...]]:
     return {
         **{name: tuple(tensor.shape) for name, tensor in llama.items()},
         **{
-            # Written by an older transformers, whose tower has one level more.
+            # The published weights come from an older transformers, with one more level here.
             f"model.visual_tower.visual_tower.vision_model.{name}": tuple(tensor.shape)
             for name, tensor in tower.items()
         },

@@ -1,1 +1,1 @@
-"""Video-LLaVA: the target. One file each for geometry, prompt, processing, weights, model."""
+"""Video-LLaVA: geometry, prompt, processing, weights, model and view."""

@@ -1,4 +1,4 @@
-"""How many tokens a Video-LLaVA frame and clip take, read from the model's own config."""
+"""The frames and tokens of a Video-LLaVA clip, from the model's config."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from headstart.models.geometry import PictureGeometry
 
 
 def video_geometry(config: Any) -> PictureGeometry:
-    """The frames of a ``VideoLlavaConfig``'s clip."""
+    """The geometry of a clip for a ``VideoLlavaConfig``."""
     if not isinstance(config.vision_feature_layer, int):
         raise ModelConfigError(
             f"vision_feature_layer is {config.vision_feature_layer!r}; Video-LLaVA reads one"

@@ -1,4 +1,4 @@
-"""Video-LLaVA for vLLM: CLIP over frames, a projector, and whatever language model it has."""
+"""Video-LLaVA for vLLM: CLIP over frames, a projector, and the language model of its config."""
 
 import torch
 from vllm.config import VllmConfig
@@ -14,7 +14,6 @@ from vllm.model_executor.models.utils import (
 from vllm.multimodal import MULTIMODAL_REGISTRY
 
 from headstart.models.projector import Projector
-from headstart.models.seeing import SeeingLanguageModel
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.processing import (
     VideoLlavaDummyInputsBuilder,
@@ -23,6 +22,7 @@ from headstart.models.video_llava.processing import (
 )
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
 from headstart.models.video_llava.weights import CANONICAL_NAMES, UNUSED_NAMES
+from headstart.models.vision_language import VisionLanguageModel
 
 
 @MULTIMODAL_REGISTRY.register_processor(
@@ -30,14 +30,14 @@ from headstart.models.video_llava.weights import CANONICAL_NAMES, UNUSED_NAMES
     info=VideoLlavaProcessingInfo,
     dummy_inputs=VideoLlavaDummyInputsBuilder,
 )
-class VideoLlavaForConditionalGeneration(SeeingLanguageModel):
+class VideoLlavaForConditionalGeneration(VisionLanguageModel):
     """The published architecture, under the name transformers gives it."""
 
     hf_to_vllm_mapper = WeightsMapper(orig_to_new_regex={**CANONICAL_NAMES, UNUSED_NAMES: None})
 
     @classmethod
     def get_placeholder_str(cls, modality: str, i: int) -> str | None:
-        """What a chat message's video becomes in the text of the prompt."""
+        """The placeholder of a chat message's video in the prompt."""
         if modality.startswith("video"):
             return VIDEO_PLACEHOLDER
         raise ValueError(
@@ -50,7 +50,7 @@ class VideoLlavaForConditionalGeneration(SeeingLanguageModel):
         config = vllm_config.model_config.hf_config
         quant_config = vllm_config.quant_config
         self.config = config
-        video_geometry(config)  # refuses a config that cannot be
+        video_geometry(config)  # raises if the config is wrong
         self.configure_mm_token_handling(
             vocab_size=config.text_config.vocab_size,
             mm_token_ids=[config.image_token_index, config.video_token_index],

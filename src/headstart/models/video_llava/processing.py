@@ -1,10 +1,9 @@
-"""Frames to vLLM's multimodal inputs, each frame an item of its own.
+"""Turns videos into vLLM's multimodal inputs, with each frame an item of its own.
 
-A caller gives vLLM one video. Here it becomes one multimodal item a frame, before any of
-vLLM's own machinery sees it: hashing, the processor cache, placeholders, the encoder cache
-and prefix-cache keys then all work by the frame. Exact, because the video tower looks at
-each frame alone and the language model is causal, so nothing computed for frame k depends
-on a later frame.
+A caller gives vLLM one video. This processor splits it into one multimodal item a frame before
+vLLM sees it, so hashing, the processor cache, placeholders, the encoder cache and prefix-cache keys
+all work by the frame. The answers stay the same: the video tower looks at each frame alone and the
+language model is causal, so nothing computed for frame k depends on a later frame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,14 +31,14 @@ from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
 
 
 class VideoLlavaProcessingInfo(PicturesProcessingInfo):
-    """What vLLM asks about the model before it processes anything."""
+    """Answers vLLM's questions about the model before anything is processed."""
 
     def get_hf_config(self) -> VideoLlavaConfig:
         """The checkpoint's config."""
         return self.ctx.get_hf_config(VideoLlavaConfig)
 
     def get_geometry(self) -> PictureGeometry:
-        """Token counts of this checkpoint."""
+        """The geometry of this checkpoint's clips."""
         return video_geometry(self.get_hf_config())
 
     def get_image_processor(self, **kwargs: object) -> Any:
@@ -53,21 +52,21 @@ class VideoLlavaProcessingInfo(PicturesProcessingInfo):
     def get_mm_max_tokens_per_item(
         self, seq_len: int, mm_counts: Mapping[str, int]
     ) -> Mapping[str, int]:
-        """An item is a frame."""
+        """The tokens of an item, which is a frame."""
         return {"video": self.get_geometry().tokens_per_picture}
 
 
 class VideoLlavaDummyInputsBuilder(PicturesDummyInputsBuilder):
-    """Blank videos."""
+    """Makes blank videos."""
 
     placeholder = VIDEO_PLACEHOLDER
 
 
 class VideoLlavaMultiModalProcessor(BaseMultiModalProcessor[VideoLlavaProcessingInfo]):
-    """Splits videos into frames, then lets vLLM do what it does for any item."""
+    """Splits videos into frames and leaves the rest to vLLM."""
 
     def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> Any:
-        """Process a prompt whose every video has become its frames."""
+        """Process a prompt after splitting its videos into frames."""
         return super().apply(self._split_into_frames(inputs), timing_ctx)
 
     def _split_into_frames(self, inputs: ProcessorInputs) -> ProcessorInputs:

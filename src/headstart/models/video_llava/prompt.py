@@ -1,10 +1,10 @@
-"""The words around the video, as the published model was trained to see them."""
+"""The prompt around the video, as in the published model's training."""
 
 VIDEO_PLACEHOLDER = "<video>"
 
 
 def video_prompt(question: str) -> str:
-    """The whole prompt of one question about one video."""
+    """The prompt of one question about one video."""
     return f"USER: {VIDEO_PLACEHOLDER}\n{question} ASSISTANT:"
 
 
@@ -15,4 +15,4 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %} ASSISTANT:{% endif %}"
 )
-"""The same words for vLLM's chat routes, which put the placeholder before the question."""
+"""The same prompt for vLLM's chat routes, which put the placeholder before the question."""

@@ -1,4 +1,4 @@
-"""Video-LLaVA's view of a clip: which frames, which words, which weights."""
+"""Video-LLaVA's view of a clip: its frames, its prompt, its weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,22 +25,22 @@ class VideoLlavaView:
 
     @classmethod
     def from_config(cls, config: Any) -> "VideoLlavaView":
-        """The view of one checkpoint. Its placeholders follow its text's ids."""
+        """The view of a checkpoint, whose placeholder ids come after its text ids."""
         num_text_ids = min(config.image_token_index, config.video_token_index)
         return cls(config, video_geometry(config).num_pictures, num_text_ids)
 
     def files(self, path: Path) -> ClipFiles:
-        """A file alone is a video."""
+        """The clip of a single file, which is a video."""
         return ClipFiles(video=path)
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
-        """The frames the model is shown, uniform over the clip."""
+        """The model's number of frames, spread uniformly over the clip."""
         if clip.video is None:
             raise MediaError("Video-LLaVA looks at frames and the clip has none; give a video")
         return clip.video.sample(self.num_frames).frames
 
     def glance(self, clip: Clip) -> Clip:
-        """The clip: of any length, the frames are spread over it."""
+        """The whole clip: frames can be spread over any length."""
         return clip
 
     def prompt(self, question: str) -> str:

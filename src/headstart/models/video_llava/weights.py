@@ -1,9 +1,9 @@
-"""Names of Video-LLaVA's weights: every layout they were saved in, and one canonical one.
+"""The names of Video-LLaVA's weights, in every layout in use.
 
-Three layouts are in the world: the published checkpoint (``video_tower.vision_model.``,
-``language_model.model.``), what transformers 5 writes (the same without
-``vision_model.``), and transformers' module names (``model.`` before everything). All three
-map onto the published one, which is also how vLLM's parts are named.
+There are three: the published checkpoint (``video_tower.vision_model.`` and
+``language_model.model.``), what transformers 5 writes (the same without ``vision_model.``), and
+transformers' module names (``model.`` before everything). All are mapped to the published one,
+which vLLM's modules have too.
 """
 
 import re
@@ -19,7 +19,7 @@ CANONICAL_NAMES: dict[re.Pattern[str], str] = {
     re.compile(r"^lm_head\."): "language_model.lm_head.",
 }
 
-# The target is asked about video only: the twin tower for still images stays on disk.
+# The model is asked about video only, so the tower for still images is not loaded.
 UNUSED_NAMES = re.compile(r"^image_tower\.")
 
 
@@ -33,8 +33,7 @@ def canonical_name(name: str) -> str:
 def expected_shapes(config: Any) -> dict[str, tuple[int, ...]]:
     """Canonical name and shape of every weight of a complete checkpoint.
 
-    transformers' own class is the authority; it is built on the meta device, which takes
-    no memory however large the model is.
+    They are those of transformers' own class, built on the meta device, which takes no memory.
     """
     import torch
     from transformers import VideoLlavaForConditionalGeneration

@@ -1,5 +1,5 @@
-"""What the bodies of requests may say: every field, its type, its range.
+"""The bodies that requests may have: every field with its type and its range.
 
-The check of a request, the schema at ``/openapi.json`` and the fuzz's generator are all made from
-these models. What no model names is refused.
+The check of requests, the schema at ``/openapi.json`` and the generator of the fuzz tests are all
+made from these models. A field that no model has is refused.
 """

@@ -1,4 +1,4 @@
-"""Bounds that a model alone cannot know: the operator's limits and the served model's own."""
+"""Bounds that the pydantic models cannot hold: the operator's limits, the served model's size."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from headstart.serve.bodies.routes import (
     CompletionBody,
     DetokenizeBody,
     TokenizeChatBody,
-    bounds_of,
+    constraint_of,
 )
 from headstart.serve.bodies.sampling import Sampling
 from headstart.serve.refusal import RefusedError, bad_request
@@ -19,25 +19,25 @@ from headstart.serve.settings import Limits
 
 CLIPS = ("image_url", "video_url")
 _ADDRESSED = (*CLIPS, "event_url")
-# Fields for which vLLM looks up the names of tokens that were not said.
+# Fields for which vLLM looks up the text of tokens that are not in the answer.
 _NAMING_TOKENS = ("logprobs", "top_logprobs", "prompt_logprobs", "logprob_token_ids")
 
 
 @dataclass(frozen=True)
 class BodyBounds:
-    """What bodies are held to. Safe to use from several threads."""
+    """Checks bodies. Safe to use from several threads."""
 
     limits: Limits
     vocabulary: int
-    """Token ids are below it."""
+    """Number of token ids."""
     names_all_tokens: bool = True
-    """Whether the tokenizer knows every id the model can say."""
+    """Whether the tokenizer has a text for every id that the model can produce."""
     closes_seed: bool = False
-    """Whether the engine ends on sampled requests with a seed, as vLLM 0.32's does on CPUs where
+    """Whether sampled requests may have no seed: vLLM 0.32's engine crashes over one on CPUs where
     prompts are computed in chunks."""
 
     def check(self, body: Body, content: dict[str, Any]) -> None:
-        """Raise unless a body, and what vLLM is handed of it, keep to all of them."""
+        """Raise a refusal unless a body, and the content vLLM gets of it, are within bounds."""
         limits = self.limits
         if isinstance(body, Sampling) and not isinstance(body, TokenizeChatBody):
             self._check_sampling(body)
@@ -65,26 +65,26 @@ class BodyBounds:
             raise bad_request(f"n must be at most {self.limits.max_choices}")
         if self.closes_seed and body.temperature != 0 and body.seed is not None:
             raise bad_request(
-                "seed is closed where temperature is not 0: on this engine vLLM 0.32 ends when a"
+                "seed is closed where temperature is not 0: on this engine vLLM 0.32 crashes when a"
                 " long prompt is sampled with a seed; leave seed out, or set temperature to 0"
             )
         if self.names_all_tokens:
             return
-        # In a chat, echo asks for the prompt's probabilities.
+        # In a chat, echo asks for the prompt's log probabilities.
         naming = (*_NAMING_TOKENS, "echo") if isinstance(body, ChatBody) else _NAMING_TOKENS
         for name in naming:
             if (value := getattr(body, name, None)) is not None and value is not False:
                 raise _nameless(name)
 
     def grammar(self, body: Body) -> str | None:
-        """What binds the answer, as JSON in a text; raises if it is too long."""
-        bounds = bounds_of(body)
-        if bounds is None:
+        """The constraint on the answer as JSON text, if any; raises a refusal if it is too long."""
+        constraint = constraint_of(body)
+        if constraint is None:
             return None
-        grammar = json.dumps(bounds)
+        grammar = json.dumps(constraint)
         if len(grammar.encode()) > self.limits.max_grammar_bytes:
             raise bad_request(
-                f"what binds the answer may have {self.limits.max_grammar_bytes} bytes; shorten it"
+                f"the answer's grammar may have {self.limits.max_grammar_bytes} bytes; shorten it"
             )
         return grammar
 
@@ -92,7 +92,7 @@ class BodyBounds:
 def _nameless(name: str) -> RefusedError:
     return bad_request(
         f"{name} is closed: this model's vocabulary is larger than its tokenizer's,"
-        " and vLLM 0.32 ends when it has to tell the names of tokens without one"
+        " and vLLM 0.32 crashes when it has to tell the names of tokens without one"
     )
 
 
@@ -106,7 +106,7 @@ def clips_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def num_prompts(body: CompletionBody) -> int:
-    """How many answers are asked for, not counting ``n``."""
+    """How many prompts a completion request has."""
     prompt = body.prompt
     if isinstance(prompt, list) and not all(isinstance(item, int) for item in prompt):
         return len(prompt)
@@ -114,7 +114,7 @@ def num_prompts(body: CompletionBody) -> int:
 
 
 def _num_characters(content: dict[str, Any]) -> int:
-    """Of every text and name in it but the addresses of media; a number counts as one."""
+    """Characters of all texts and names except addresses of media; other values count as one."""
     count = 0
     waiting: list[Any] = [content]
     while waiting:
@@ -130,7 +130,7 @@ def _num_characters(content: dict[str, Any]) -> int:
 
 
 def _tokens_of(body: Body) -> Iterator[tuple[str, int]]:
-    """The largest token id of each field that holds any."""
+    """The largest token id of each field that has any."""
     found: dict[str, Any] = {}
     if isinstance(body, Sampling):
         found["logit_bias"] = [int(key) for key in body.logit_bias or ()]

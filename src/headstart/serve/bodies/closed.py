@@ -1,4 +1,4 @@
-"""Fields that vLLM or OpenAI's interface know and that are not taken here, each with the reason."""
+"""Fields of vLLM's or OpenAI's interface that are refused here, each with the reason."""
 
 _ENGINE = "it steers the engine"
 _MEDIA = "it changes how media are read and prepared; the operator sets that"
@@ -20,7 +20,7 @@ CLOSED: dict[str, str] = {
     "routed_experts_prompt_start": _ENGINE,
     "logits_processors": _ENGINE,
     "request_id": "the server names requests; its name is in the answer's X-Request-Id",
-    "use_beam_search": "it looks up the names of tokens that nobody says; use n",
+    "use_beam_search": "it looks up the names of tokens outside the answer; use n",
     "length_penalty": "it belongs to use_beam_search, which is closed",
     "early_stopping": "it belongs to use_beam_search, which is closed",
     "best_of": "vLLM has no such field any more; use n",

@@ -1,4 +1,4 @@
-"""What may bind an answer: a JSON schema, a regular expression, a grammar, the call of a tool."""
+"""Constraints on an answer: a JSON schema, a regular expression, a grammar, a tool call."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ _ONE_OF = ("json", "regex", "choice", "grammar", "json_object", "structural_tag"
 
 
 class TextFormat(Body):
-    """No bounds."""
+    """Free text."""
 
     type: Literal["text"]
 
@@ -42,14 +42,14 @@ class Schema(Body):
 
 
 class SchemaFormat(Body):
-    """JSON of a schema."""
+    """JSON that follows a schema."""
 
     type: Literal["json_schema"]
     json_schema: Schema
 
 
 class Structure(Body):
-    """JSON of a schema between two marks."""
+    """JSON that follows a schema, between two marks."""
 
     begin: str
     json_schema: FreeJson | None = Field(default=None, alias="schema")
@@ -57,7 +57,7 @@ class Structure(Body):
 
 
 class TagFormat(Body):
-    """xgrammar's structural tag, as it is now (``format``) or as it was."""
+    """xgrammar's structural tag, in its present form (``format``) or its former one."""
 
     type: Literal["structural_tag"]
     format: FreeJson | None = None
@@ -82,7 +82,7 @@ ResponseFormat = Annotated[
 
 
 class StructuredOutputs(Body):
-    """vLLM's field for the same, exactly one of these."""
+    """vLLM's own field for constraints; exactly one of these."""
 
     json_schema: (
         Annotated[
@@ -106,12 +106,12 @@ class StructuredOutputs(Body):
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        if len(self.bounds()) != 1:
+        if len(self.constraint()) != 1:
             raise rule(f"must have exactly one of {', '.join(_ONE_OF)}")
         return self
 
-    def bounds(self) -> dict[str, Any]:
-        """What is given of them."""
+    def constraint(self) -> dict[str, Any]:
+        """The field that was given, with its value."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
 
@@ -125,14 +125,14 @@ class Function(Body):
 
 
 class Tool(Body):
-    """A tool; of these, there are only functions."""
+    """A tool, which is always a function."""
 
     type: Literal["function"] = "function"
     function: Function
 
 
 class ChosenFunction(Body):
-    """The name of one."""
+    """The name of a function."""
 
     name: FunctionName
 
@@ -154,8 +154,8 @@ ToolChoice = Annotated[
 ]
 
 
-def format_bounds(given: ResponseFormat | None) -> dict[str, Any] | None:
-    """What a ``response_format`` binds an answer to, in the words of ``structured_outputs``."""
+def format_constraint(given: ResponseFormat | None) -> dict[str, Any] | None:
+    """The constraint of a ``response_format``, as in ``structured_outputs``; none if it is free."""
     match given:
         case ObjectFormat():
             return {"json_object": True}
@@ -169,17 +169,17 @@ def format_bounds(given: ResponseFormat | None) -> dict[str, Any] | None:
             return None
 
 
-def tool_bounds(
+def tool_constraint(
     tools: list[Tool] | None, choice: str | ChosenTool | None, parallel: bool | None
 ) -> dict[str, Any] | None:
-    """What tools bind an answer to, as vLLM has it; none where the model may answer freely."""
+    """The constraint that vLLM makes of tools; none where the model may answer freely."""
     functions = [tool.function for tool in tools or ()]
     if isinstance(choice, ChosenTool):
         chosen = [f for f in functions if f.name == choice.function.name]
         if not chosen:
             raise rule("tool_choice names none of the tools")
         return {"json": _parameters(chosen[-1])}
-    # Of a choice that is the model's own, vLLM compiles what is strict.
+    # Where the model chooses whether to call a tool, vLLM compiles strict tools only.
     strict = choice in (None, "auto") and any(function.strict for function in functions)
     if not functions or not (choice == "required" or strict):
         return None

@@ -1,4 +1,4 @@
-"""The kinds of values that bodies are made of."""
+"""The types of values that bodies consist of."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
@@ -14,13 +14,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, from_json
 
 MAX_DEPTH = 64
-"""Of JSON whose shape is the client's own: schemas, tools' parameters."""
+"""Of JSON whose shape the client chooses: schemas, parameters of tools."""
 MAX_COUNT = 2**31 - 1
 _INT64 = 2**63
 
 
 class Body(BaseModel):
-    """A JSON object with exactly these fields. Numbers are numbers, never text or truth values."""
+    """A JSON object with exactly these fields. Texts and booleans are not taken as numbers."""
 
     model_config = ConfigDict(
         strict=True,
@@ -32,7 +32,7 @@ class Body(BaseModel):
         validate_by_alias=True,
     )
     names: ClassVar[frozenset[str]] = frozenset()
-    """Of the fields, as they are written in JSON."""
+    """The names of the fields in JSON."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -42,7 +42,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_other_fields(cls, given: Any) -> Any:
-        """Name the first field that is not taken; pydantic itself would list a million of them."""
+        """Refuse at the first unknown field; pydantic itself would list all of a million."""
         if isinstance(given, dict):
             for name in given:
                 if name not in cls.names:
@@ -51,36 +51,36 @@ class Body(BaseModel):
 
 
 def rule(message: str) -> PydanticCustomError:
-    """What is wrong with fields that are right one by one."""
+    """An error with a message of our own, for what the types cannot express."""
     return PydanticCustomError("rule", "{said}", {"said": message})
 
 
 def tagged_by(field: str, expected: str) -> Discriminator:
-    """Chooses one of several kinds of objects by a field; see `Tag` in pydantic."""
+    """Choose one of several models by a field; see `Tag` in pydantic."""
 
     def tag(value: Any) -> str | None:
         found = value.get(field) if isinstance(value, dict) else getattr(value, field, None)
         return f"({found})" if isinstance(found, str) else None
 
-    return _told(tag, expected)
+    return _discriminator(tag, expected)
 
 
 def tagged_by_kind(expected: str) -> Discriminator:
-    """Chooses between a text, a list and an object."""
+    """Choose between a text, a list and an object."""
 
     def tag(value: Any) -> str | None:
         kinds: dict[type, str] = {str: "(text)", list: "(list)", dict: "(object)"}
         return kinds.get(type(value), "(object)" if isinstance(value, BaseModel) else None)
 
-    return _told(tag, expected)
+    return _discriminator(tag, expected)
 
 
-def _told(tag: Callable[[Any], str | None], expected: str) -> Discriminator:
+def _discriminator(tag: Callable[[Any], str | None], expected: str) -> Discriminator:
     return Discriminator(tag, custom_error_type="rule", custom_error_message=f"must be {expected}")
 
 
 def _check_depth(value: Any) -> Any:
-    """Deep nesting costs more than its bytes: compilers and serialisers call themselves."""
+    """Refuse deep nesting, over which recursive compilers and serialisers fail."""
     level = [value]
     for _ in range(MAX_DEPTH):
         inner = [item for item in level if isinstance(item, dict | list)]
@@ -97,7 +97,7 @@ def _check_depth(value: Any) -> Any:
 
 def _check_json_text(text: str) -> str:
     if not text:
-        return text  # whether there must be any is the field's own affair
+        return text  # a field that needs some has a min_length
     try:
         _check_depth(from_json(text, allow_inf_nan=False))
     except ValueError as error:
@@ -108,14 +108,14 @@ def _check_json_text(text: str) -> str:
 
 
 FreeJson = Annotated[dict[str, Any], AfterValidator(_check_depth)]
-"""An object whose fields are the client's own."""
+"""An object whose fields the client chooses."""
 JsonText = Annotated[str, AfterValidator(_check_json_text)]
 
 Dropped = Annotated[Any, Field(exclude=True, description="Taken, and not used.")]
-"""What clients of OpenAI send as a matter of course and what changes no answer here."""
+"""A field that OpenAI's clients send by default and that changes no answer here."""
 
 TokenId = Annotated[int, Field(ge=0, le=MAX_COUNT, json_schema_extra={"format": "token-id"})]
-"""Below the vocabulary's size, which `BodyBounds` knows."""
+"""`BodyBounds` checks that it is below the vocabulary's size."""
 TokenIds = Annotated[list[TokenId], Field(fail_fast=True)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Name = Annotated[str, Field(min_length=1, max_length=128)]

@@ -1,4 +1,4 @@
-"""The messages of a conversation: who says what, and what is shown."""
+"""The messages of a conversation, with their texts, pictures, videos and events."""
 
 from typing import Annotated, Literal
 
@@ -18,20 +18,20 @@ _INT64 = 2**63
 Time = Annotated[int, Field(ge=-_INT64, lt=_INT64)]
 
 
-# Clients send null where there is nothing; vLLM takes it in none of these.
+# Clients send null for an empty field; vLLM refuses null in these.
 _NOT_NULL = Field(exclude_if=lambda value: value is None)
 SpeakerName = Annotated[Name | None, _NOT_NULL]
 
 
 class TextPart(Body):
-    """Words of a message."""
+    """Text of a message."""
 
     type: Literal["text"]
     text: str
 
 
 class ImageAddress(Body):
-    """Where a picture is."""
+    """The address of a picture."""
 
     url: str = Field(min_length=1, description="A data URL, or another where the operator allows.")
     detail: Annotated[Literal["auto", "low", "high"] | None, Field(exclude=True)] = None
@@ -45,7 +45,7 @@ class ImagePart(Body):
 
 
 class VideoAddress(Body):
-    """Where a video is."""
+    """The address of a video."""
 
     url: str = Field(min_length=1, description="A data URL, or another where the operator allows.")
 
@@ -90,14 +90,14 @@ Content = Annotated[
     Annotated[str, Tag("(text)")] | Annotated[list[Part], Field(fail_fast=True), Tag("(list)")],
     tagged_by_kind("a text or a list of parts"),
 ]
-Words = Annotated[
+TextContent = Annotated[
     Annotated[str, Tag("(text)")] | Annotated[list[TextPart], Field(fail_fast=True), Tag("(list)")],
     tagged_by_kind('a text or a list of parts {"type": "text", "text": "..."}'),
 ]
 
 
 class CalledFunction(Body):
-    """A function that the model called, with what."""
+    """A function that the model called, with its arguments."""
 
     name: FunctionName
     arguments: JsonText = Field(description="JSON in a text, or nothing.")
@@ -113,15 +113,15 @@ class ToolCall(Body):
 
 
 class SystemMessage(Body):
-    """What the model is told to be."""
+    """Instructions for the model."""
 
     role: Literal["system", "developer"]
-    content: Words
+    content: TextContent
     name: SpeakerName = None
 
 
 class UserMessage(Body):
-    """What is asked, and what is shown."""
+    """A question, with the media it is about."""
 
     role: Literal["user"]
     content: Content
@@ -129,10 +129,10 @@ class UserMessage(Body):
 
 
 class AssistantMessage(Body):
-    """What the model said. Clients hand back whole answers, empty fields and all."""
+    """An earlier answer of the model's, as clients send it back: with all its empty fields."""
 
     role: Literal["assistant"]
-    content: Words | None = None
+    content: TextContent | None = None
     name: SpeakerName = None
     tool_calls: Annotated[
         Annotated[list[ToolCall], Field(fail_fast=True, max_length=128)] | None, _NOT_NULL
@@ -146,10 +146,10 @@ class AssistantMessage(Body):
 
 
 class ToolMessage(Body):
-    """What a tool answered."""
+    """The result of a tool call."""
 
     role: Literal["tool"]
-    content: Words
+    content: TextContent
     tool_call_id: Name
     name: SpeakerName = None
 

@@ -1,46 +1,46 @@
-"""The body of each open route that takes one in JSON."""
+"""The JSON body of each route that takes one."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
 from pydantic_core import from_json
 
-from headstart.serve.bodies.grammars import ToolChoice, Tools, format_bounds, tool_bounds
+from headstart.serve.bodies.grammars import ToolChoice, Tools, format_constraint, tool_constraint
 from headstart.serve.bodies.kinds import MAX_COUNT, Body, Count, Dropped, TokenIds, rule
-from headstart.serve.bodies.messages import Messages, Words
+from headstart.serve.bodies.messages import Messages, TextContent
 from headstart.serve.bodies.sampling import MOST_LOGPROBS, Sampling
 from headstart.serve.bodies.wording import refusal_of
-from headstart.serve.guard import CHAT, COMPLETIONS
 from headstart.serve.refusal import bad_request
+from headstart.serve.routes import CHAT, COMPLETIONS
 
 TOKENIZE = "/tokenize"
 DETOKENIZE = "/detokenize"
 MAX_VALUES = 1 << 19
-"""Of one body. Small values take many times their bytes in memory."""
+"""Of one body: in memory, small values take many times their bytes."""
 
 
 class Prediction(Body):
-    """The answer that is expected. It becomes a draft; see OpenAI's reference."""
+    """The answer that the client expects, as in OpenAI's API; it becomes a draft."""
 
     type: Literal["content"]
-    content: Words
+    content: TextContent
 
     def text(self) -> str:
-        """The words of all parts."""
+        """The text of all parts."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text for part in self.content)
 
 
 class TemplateArguments(Body):
-    """Of what chat templates are told, what clients may say."""
+    """The arguments of chat templates that clients may set."""
 
     enable_thinking: bool | None = None
     thinking: bool | None = None
 
 
 class ChatBody(Sampling):
-    """Of ``/v1/chat/completions``."""
+    """The body of ``/v1/chat/completions``."""
 
     messages: Messages
     max_completion_tokens: Count | None = None
@@ -66,7 +66,7 @@ class ChatBody(Sampling):
     def _fields_agree(self) -> Self:
         if self.prediction is not None and self.n not in (None, 1):
             raise rule("a prediction is for one answer: leave n out, or the prediction")
-        _one_bound(self)
+        _one_constraint(self)
         return self
 
 
@@ -95,7 +95,7 @@ Prompt = Annotated[
 
 
 class CompletionBody(Sampling):
-    """Of ``/v1/completions``."""
+    """The body of ``/v1/completions``."""
 
     prompt: Prompt
     n: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
@@ -105,12 +105,12 @@ class CompletionBody(Sampling):
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
-        _one_bound(self)
+        _one_constraint(self)
         return self
 
 
 class TokenizeChatBody(ChatBody):
-    """Of ``/tokenize``: a chat's body. What does not change its tokens is not used."""
+    """The body of ``/tokenize`` for a chat; fields that do not change the tokens are ignored."""
 
     return_token_strs: bool | None = None
 
@@ -129,7 +129,7 @@ class TokenizeChatBody(ChatBody):
 
 
 class TokenizeTextBody(Body):
-    """Of ``/tokenize``, for a text."""
+    """The body of ``/tokenize`` for a text."""
 
     model: Annotated[str, Field(max_length=512)] | None = None
     prompt: str
@@ -138,7 +138,7 @@ class TokenizeTextBody(Body):
 
 
 class DetokenizeBody(Body):
-    """Of ``/detokenize``."""
+    """The body of ``/detokenize``."""
 
     model: Annotated[str, Field(max_length=512)] | None = None
     tokens: TokenIds
@@ -163,7 +163,7 @@ BODIES: dict[str, TypeAdapter[Body]] = {
 
 
 def read_body(path: str, body: bytes) -> Body:
-    """A route's body, checked; raises a `RefusedError` that names what is wrong."""
+    """Parse and check a route's body; raises a refusal that names what is wrong."""
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise bad_request(f"a body may hold {MAX_VALUES} values at most")
     try:
@@ -177,7 +177,7 @@ def read_body(path: str, body: bytes) -> Body:
 
 
 def content_of(body: Body) -> dict[str, Any]:
-    """What vLLM is handed of a body: what the client set, without what is ours or not used."""
+    """The part of a body that vLLM gets: what the client set, without our own and unused fields."""
     content = body.model_dump(by_alias=True, exclude_unset=True)
     for name in Sampling.ours:
         content.pop(name, None)
@@ -186,25 +186,25 @@ def content_of(body: Body) -> dict[str, Any]:
     return content
 
 
-def bounds_of(body: Body) -> dict[str, Any] | None:
-    """What binds the answer, in the words of ``structured_outputs``; none leaves it free."""
-    return _one_bound(body) if isinstance(body, ChatBody | CompletionBody) else None
+def constraint_of(body: Body) -> dict[str, Any] | None:
+    """The constraint on the answer as a field of ``structured_outputs``; none if it is free."""
+    return _one_constraint(body) if isinstance(body, ChatBody | CompletionBody) else None
 
 
-def _one_bound(body: ChatBody | CompletionBody) -> dict[str, Any] | None:
-    """Several would be compiled, and only one of them counts."""
-    found = [format_bounds(body.response_format)]
+def _one_constraint(body: ChatBody | CompletionBody) -> dict[str, Any] | None:
+    """The only constraint of a body; raises for several, as vLLM would ignore all but one."""
+    found = [format_constraint(body.response_format)]
     if body.structured_outputs is not None:
-        found.append(body.structured_outputs.bounds())
+        found.append(body.structured_outputs.constraint())
     if isinstance(body, ChatBody):
         if body.tool_choice not in (None, "none") and body.tools is None:
             raise rule("tool_choice needs tools")
-        found.append(tool_bounds(body.tools, body.tool_choice, body.parallel_tool_calls))
-    given = [bounds for bounds in found if bounds is not None]
+        found.append(tool_constraint(body.tools, body.tool_choice, body.parallel_tool_calls))
+    given = [constraint for constraint in found if constraint is not None]
     if len(given) > 1:
         raise rule("give one of response_format, structured_outputs and a tool that must be called")
     if given and (body.allowed_token_ids or body.bad_words):
-        # vLLM answers with a 500 where the two together leave no token to say.
+        # vLLM answers with a 500 where the two together leave no token.
         raise rule(
             "allowed_token_ids and bad_words cannot go with response_format, structured_outputs or"
             " a tool that must be called"

@@ -1,4 +1,4 @@
-"""How an answer is chosen: the fields that both kinds of completions have."""
+"""The fields that chat completions and completions have in common."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -32,7 +32,7 @@ MOST_BIASES = 1024
 
 
 def _few(biases: Any) -> Any:
-    """Counted first: pydantic would list what is wrong with each of a million."""
+    """Count first: pydantic would list an error for each of a million."""
     if isinstance(biases, dict) and len(biases) > MOST_BIASES:
         raise rule(f"must have at most {MOST_BIASES} items")
     return biases
@@ -46,11 +46,11 @@ LogitBias = Annotated[
 
 
 SessionName = Annotated[str, Field(max_length=128)]
-"""Of no characters, it names no session."""
+"""An empty one names no session."""
 
 
 class StreamOptions(Body):
-    """What a stream tells beside the answer."""
+    """What a stream holds beside the answer."""
 
     include_usage: bool | None = None
     continuous_usage_stats: bool | None = None
@@ -58,7 +58,7 @@ class StreamOptions(Body):
 
 
 class RepetitionDetection(Body):
-    """When an answer that repeats itself is ended."""
+    """When vLLM ends an answer that repeats itself."""
 
     max_pattern_size: int = Field(default=0, ge=0, le=128)
     min_pattern_size: int = Field(default=0, ge=0, le=128)
@@ -66,23 +66,26 @@ class RepetitionDetection(Body):
 
 
 class ExtraArguments(Body):
-    """Of vLLM's free field, the one name that is not the engine's."""
+    """The only entry of vLLM's ``vllm_xargs`` that clients may set."""
 
     session_id: SessionName | None = None
 
 
-class Wishes(Body):
-    """What headstart is asked for; left out, the answer is vLLM's own to the letter."""
+class HeadstartOptions(Body):
+    """The ``headstart`` object of a request; without it the response is vLLM's own to the byte."""
 
     stream: Name | None = Field(
-        default=None, description="Whose memory: one camera's. Each tenant's streams are its own."
+        default=None,
+        description="The camera whose answers are remembered. Each tenant's streams are its own.",
     )
     preview: bool = Field(default=False, description="Show drafts while the answer is on its way.")
-    timeline: bool = Field(default=False, description="Say where the answer's time went.")
+    timeline: bool = Field(
+        default=False, description="Report how long each stage of the answer took."
+    )
 
 
 class Sampling(Body):
-    """What chat completions and completions have in common."""
+    """Sampling parameters and other common fields."""
 
     model: Annotated[str, Field(max_length=512)] | None = None
     max_tokens: Count | None = None
@@ -133,7 +136,7 @@ class Sampling(Body):
     session_id: SessionName | None = None
     vllm_xargs: ExtraArguments | None = None
     cache_salt: CacheSalt | None = None
-    headstart: Wishes | None = None
+    headstart: HeadstartOptions | None = None
 
     user: Dropped = None
     store: Dropped = None

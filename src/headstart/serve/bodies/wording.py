@@ -1,4 +1,4 @@
-"""What a client is told of a body that is refused: the field, and what would be right."""
+"""The messages for invalid bodies: which field is wrong, and what would be right."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ _WORDS = {
 
 
 def refusal_of(error: ValidationError) -> RefusedError:
-    """Of the first thing that is wrong."""
+    """A refusal that names the first error."""
     first = error.errors(include_url=False, include_input=False)[0]
     context = {name: _short(value) for name, value in first.get("ctx", {}).items()}
     path = _path(first["loc"])
@@ -50,7 +50,7 @@ def refusal_of(error: ValidationError) -> RefusedError:
 
 
 def _short(value: Any) -> Any:
-    """2, not 2.0."""
+    """A whole number without its decimal point."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -64,7 +64,7 @@ def _closed(path: str, name: str) -> str:
 
 
 def _path(places: tuple[int | str, ...]) -> str:
-    """As one would write it in a program. What is in parentheses names a kind, not a place."""
+    """The field's path, like ``messages[0].content``; tags in parentheses are left out."""
     path = ""
     for place in places:
         if isinstance(place, int):

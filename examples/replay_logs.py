@@ -1,0 +1,47 @@
+"""Replay answers that you have logged: what would drafting be worth on your cameras?
+
+    python examples/replay_logs.py answers.jsonl
+
+No model is needed. The log has a line of JSON for each answer, in any order:
+
+    {"time": 17.0, "camera": "front", "question": "What is happening?", "answer": "A car turns."}
+
+`headstart replay` does the same, and prints more, for a log in the form of docs/replay.md.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from headstart.bench.log import LoggedAnswer, WordTokens
+from headstart.bench.replay import DraftLimits, methods, replay
+from headstart.speculation.drafter import DraftRequest, StreamKey
+
+
+def read(file: Path) -> list[LoggedAnswer]:
+    """Your log's answers in the order they were given. Change this to fit your log."""
+    rows = sorted(map(json.loads, file.read_text().splitlines()), key=lambda row: row["time"])
+    tokens = WordTokens()  # a model's own tokenizer would count tokens instead of words
+    return [
+        LoggedAnswer(
+            DraftRequest(str(number), StreamKey("", row["camera"]), row["question"]),
+            tuple(tokens(row["answer"])),
+        )
+        for number, row in enumerate(rows)
+    ]
+
+
+def main() -> None:
+    """Print how many words of an answer each way of drafting gets out of one pass of the model."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("log", type=Path, help="answers, a line of JSON each")
+    log = read(parser.parse_args().log)
+
+    for make in methods(log):
+        played = replay(log, make(), DraftLimits())
+        bound = " (knows the answer: an upper bound)" if played.cheats else ""
+        print(f"{played.tokens_per_pass:6.2f} words a pass  {played.method}{bound}")
+
+
+if __name__ == "__main__":
+    main()

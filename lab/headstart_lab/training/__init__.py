@@ -1,0 +1,1 @@
+"""Task the lab's pair: packing, the loop, what a run leaves behind, and how well it answers."""

@@ -1,0 +1,98 @@
+"""What `headstart bench` asks without a folder: questions about the lab's held-out drives."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from headstart.bench.workloads import Item, Workload, rotating
+from headstart.media.clip import Clip
+from headstart_lab.language.questions import Question
+from headstart_lab.split import Split
+from headstart_lab.world.drive import Drive
+
+STREAMS = (2, 4, 8, 16)
+ROTATING = (Question.DESCRIBE, Question.VEHICLES, Question.WEATHER, Question.GOING_ON)
+SHORT, LONG = Question.SAFE, Question.ELABORATE
+SHORT_TOKENS = 16
+REPORT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "road": {"type": "string", "pattern": r"^We are on an? [a-z -]+\.$"},
+        "traffic": {
+            "type": "string",
+            "pattern": r"^We can see (a|an|two|three|several|no) [a-z -]+\.$",
+        },
+        "weather": {
+            "enum": [
+                f"a {sky} {light}"
+                for sky in ("cloudless", "rainy", "foggy")
+                for light in ("day", "evening", "night")
+            ]
+        },
+        "advice": {"enum": ["we can keep going", "we can go on with care", "we have to wait"]},
+    },
+    "required": ["road", "traffic", "weather", "advice"],
+    "additionalProperties": False,
+}
+"""What a camera on the lab's drive reports each second.
+
+The lab's target was trained on prose, not on JSON. Where the schema asks for words that the target
+uses in prose, its choice depends on the clip; where it asks for a number, true or false, the target
+gives every clip the same one.
+"""
+
+
+def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
+    """The workloads on held-out drives; clips come in order, and each round takes another drive."""
+
+    @cache
+    def seen(number: int, index: int) -> Clip:
+        (seed,) = Split.HELD_OUT.seeds(1, skip=number)
+        return Drive(seed).clip(index).clip
+
+    def camera(questions: Sequence[Question], number: int, stream: int) -> list[Item]:
+        # Each stream starts a second later, so that they do not all get the same answer at once.
+        clips = [seen(number, index) for index in range(stream, stream + answers)]
+        return rotating(clips, [question.usual for question in questions])
+
+    def asking(
+        name: str,
+        words: str,
+        questions: Sequence[Question],
+        tokens: int,
+        streams: int = 1,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Workload:
+        return Workload(
+            name,
+            words,
+            lambda number, stream: camera(questions, number, stream),
+            tokens,
+            streams,
+            schema,
+        )
+
+    fixed = (Question.DESCRIBE,)
+    return [
+        asking("fixed", "the lab's drive, one question a second", fixed, max_tokens),
+        asking("rotating", "the lab's drive, four questions in turn", ROTATING, max_tokens),
+        asking("short", "the lab's drive, short answers", (SHORT,), SHORT_TOKENS),
+        asking("long", "the lab's drive, long answers", (LONG,), 2 * max_tokens),
+        asking(
+            "json",
+            "the lab's drive, a JSON report of four fields a second, by one schema",
+            fixed,
+            2 * max_tokens,
+            schema=REPORT,
+        ),
+        *(
+            asking(
+                f"streams-{count}",
+                f"{count} cameras at once, one question each time",
+                fixed,
+                max_tokens,
+                count,
+            )
+            for count in STREAMS
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""What comes back: the answer, its words before they are certain, where the time went."""

@@ -1,0 +1,42 @@
+"""What came back: the target's words, its tokens, and where the time went."""
+
+from dataclasses import dataclass
+
+from headstart.answers.timeline import Timeline
+from headstart.speculation.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One finished answer."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: str
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    timeline: Timeline
+    accepted_histogram: tuple[int, ...]
+    """For each pass of the target, how many drafted tokens it accepted.
+
+    The first pass is the one that ended the prompt. One without a draft accepted none.
+    """
+    verdicts: tuple[Verdict, ...] = ()
+    """What became of every draft that the target verified, in order."""
+    drafter_timeline: Timeline | None = None
+    """Of the drafter's engine, on the same clock, up to its last draft that arrived in time."""
+
+    @property
+    def num_passes(self) -> int:
+        """How many passes of the target the answer took."""
+        return len(self.accepted_histogram)
+
+    @property
+    def num_drafted_tokens(self) -> int:
+        """How many drafted tokens the target verified."""
+        return sum(len(verdict.draft.tokens) for verdict in self.verdicts)
+
+    @property
+    def num_accepted_tokens(self) -> int:
+        """How many of the answer's tokens were drafted before the target said them."""
+        return sum(self.accepted_histogram)

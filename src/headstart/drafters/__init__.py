@@ -1,1 +1,0 @@
-"""Sources of drafts behind one port. None of them imports vLLM or torch at the top."""

@@ -1,1 +1,0 @@
-"""The vocabulary of a head start. Pure Python: no torch, no vLLM, no clock of its own."""

@@ -1,0 +1,99 @@
+"""What the front end, the drafter's process and the target's scheduler send each other.
+
+Messages are msgpack of fixed types, never pickle. A message that is not one of these is dropped,
+and none can make its reader run anything. ``request`` is the front end's name of a request.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from headstart.speculation.draft import Draft
+
+SOURCE = "eventgpt"
+"""The source of the drafter's drafts."""
+MAX_DRAFTED_BYTES = 64 * 1024
+MAX_ASKED_BYTES = 256 * 2**20  # the pictures of a clip are in it
+
+
+class Stamps(msgspec.Struct, frozen=True, array_like=True):
+    """When the drafter's stages began and ended, on the machine's monotonic clock."""
+
+    asked_s: float
+    preprocessed_s: float
+    scheduled_s: float
+    vision_end_s: float
+    first_token_s: float
+
+
+class Drafted(msgspec.Struct, frozen=True, tag=True):
+    """A source's whole draft of one answer, as of now.
+
+    Whole, not what was added: a lost message costs nothing once the next has come.
+    """
+
+    request: str
+    draft: Draft
+    stamps: Stamps | None = None
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The drafter's engine is up."""
+
+    pid: int
+
+
+class Ask(msgspec.Struct, frozen=True, tag=True):
+    """Draft the answer to a question about these pictures, uint8 of ``shape``."""
+
+    request: str
+    question: str
+    shape: tuple[int, int, int, int]
+    pictures: bytes
+    max_tokens: int
+    asked_s: float
+
+
+class Said(msgspec.Struct, frozen=True, tag=True):
+    """The target's answer so far, which the draft did not foresee."""
+
+    request: str
+    tokens: tuple[int, ...]
+
+
+class Leave(msgspec.Struct, frozen=True, tag=True):
+    """The answer is complete, or was cancelled."""
+
+    request: str
+
+
+ToDrafter = Ask | Said | Leave
+FromDrafter = Drafted | Ready
+
+_to_drafter = msgspec.msgpack.Decoder(ToDrafter)
+_from_drafter = msgspec.msgpack.Decoder(FromDrafter)
+_encoder = msgspec.msgpack.Encoder()
+
+Message = TypeVar("Message")
+
+
+def encode(message: ToDrafter | FromDrafter) -> bytes:
+    """A message as it travels."""
+    return _encoder.encode(message)
+
+
+def read_by_drafter(data: bytes) -> ToDrafter | None:
+    """A message to the drafter, or none where it is not one."""
+    return _decoded(_to_drafter, data)
+
+
+def read_from_drafter(data: bytes) -> FromDrafter | None:
+    """A message of the drafter, or none where it is not one."""
+    return _decoded(_from_drafter, data)
+
+
+def _decoded(decoder: "msgspec.msgpack.Decoder[Message]", data: bytes) -> Message | None:
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # ValidationError is one of the first
+        return None

@@ -1,0 +1,100 @@
+"""The scheduler's end of the draft channel: drafts that have arrived, words to send back.
+
+The scheduler calls it between two steps, so every call returns at once. What arrives is not
+trusted: a draft that names no request alive here is kept for a while, in case the request is still
+on its way, and then dropped; the board checks the draft itself.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from headstart.engine.drafter import messages
+from headstart.engine.drafter.channel import DraftChannel, receive, send
+from headstart.speculation.draft import Draft
+
+MAX_HEARD_A_STEP = 256
+MAX_EARLY_ASKS = 64
+TOLD_AGAIN_AFTER = 16  # tokens without an answer to the last telling: it was lost
+MAX_SAID_TOKENS = 8192  # of one answer; a longer one is followed no further
+
+
+@dataclass(slots=True)
+class _Followed:
+    name: str
+    """The request's name on the channel."""
+    newest: Draft | None = None
+    num_said: int = 0
+    """How much of the answer the drafter was told last."""
+
+
+class SchedulerEnd:
+    """One drafter's drafts for one scheduler's requests. Not thread-safe."""
+
+    def __init__(self, channel: DraftChannel, resync: bool) -> None:
+        self._drafts = channel.drafts_in()
+        self._asks = channel.said_out()
+        self._previews = channel.previews_out()
+        self._resync = resync
+        self._requests: dict[str, str] = {}
+        self._followed: dict[str, _Followed] = {}
+        self._early: OrderedDict[str, Draft] = OrderedDict()
+
+    def begin(self, request: str, name: str) -> Draft | None:
+        """A request exists, called ``name`` on the channel; returns a draft that came before it."""
+        self._requests[name] = request
+        early = self._early.pop(name, None)
+        self._followed[request] = _Followed(name, early)
+        return early
+
+    def heard(self) -> Iterator[tuple[str, Draft]]:
+        """Drafts that have arrived since the last call, for requests alive."""
+        for _ in range(MAX_HEARD_A_STEP):
+            data = receive(self._drafts)
+            if data is None:
+                return
+            message = messages.read_from_drafter(data)
+            if not isinstance(message, messages.Drafted):
+                continue
+            request = self._requests.get(message.request, "")
+            followed = self._followed.get(request)
+            if followed is None:
+                self._early[message.request] = message.draft
+                while len(self._early) > MAX_EARLY_ASKS:
+                    self._early.popitem(last=False)
+                continue
+            followed.newest = message.draft
+            yield request, message.draft
+
+    def follow(self, request: str, confirmed: Sequence[int]) -> None:
+        """Tell the drafter what the target said, where its draft says otherwise or lags behind.
+
+        It is told once, and again only after a while without a new draft.
+        """
+        followed = self._followed.get(request)
+        newest = followed.newest if followed else None
+        if not self._resync or followed is None or newest is None:
+            return
+        begun, num_untold = len(confirmed) - newest.start, len(confirmed) - followed.num_said
+        if begun < 0 or (newest.start < followed.num_said and num_untold < TOLD_AGAIN_AFTER):
+            return
+        if begun <= len(newest.tokens) and newest.tokens[:begun] == tuple(
+            confirmed[newest.start :]
+        ):
+            return
+        if num_untold > 0 and len(confirmed) <= MAX_SAID_TOKENS:
+            said = messages.Said(followed.name, tuple(confirmed))
+            if send(self._asks, said):
+                followed.num_said = len(confirmed)
+
+    def show(self, request: str, draft: Draft) -> None:
+        """Let the front end show what the target is about to verify."""
+        followed = self._followed.get(request)
+        if followed is not None and draft.tokens:
+            send(self._previews, messages.Drafted(followed.name, draft))
+
+    def end(self, request: str) -> None:
+        """The request has ended; drafts for it that come later are dropped."""
+        followed = self._followed.pop(request, None)
+        if followed is not None:
+            self._requests.pop(followed.name, None)

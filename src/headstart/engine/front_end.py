@@ -1,0 +1,122 @@
+"""The front end: every question to a target passes here, from Python and from HTTP.
+
+It sends the question to the drafter, tags the request for the scheduler, hears the drafts, and
+knows afterwards what became of them. `Headstart` and the server differ only in who hands the
+request to vLLM.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+
+from headstart.answers.preview import PreviewText, Shown
+from headstart.answers.timeline import Timeline
+from headstart.engine.drafter.client import DrafterClient
+from headstart.engine.drafter.messages import Drafted
+from headstart.engine.drafter.timeline import drafter_timeline
+from headstart.engine.drafter.worth import DrafterWorth
+from headstart.engine.engine_client import EngineClient
+from headstart.engine.question import Question
+from headstart.engine.request_record import RequestRecord
+from headstart.engine.request_tags import RequestTags
+from headstart.engine.scenes import Scenes
+from headstart.media.events import Events
+from headstart.speculation.drafter import StreamKey
+
+
+class FrontEnd:
+    """A target's engine client and the drafter's, as one. Used from one event loop."""
+
+    def __init__(
+        self, engine: EngineClient, drafter: DrafterClient | None, *, abstain: bool = True
+    ) -> None:
+        """With ``abstain``, the drafter only works for streams where its drafts have paid."""
+        self.engine = engine
+        self.drafter = drafter
+        self._scenes = Scenes()
+        self._worth = DrafterWorth() if abstain else None
+
+    @property
+    def has_drafter(self) -> bool:
+        """Whether there is a drafter's process, up or not."""
+        return self.drafter is not None and self.drafter.process is not None
+
+    def change(self, stream: StreamKey | None, events: Events | None) -> float:
+        """How different a clip's events are from the stream's last; see `Scenes`. Thread-safe."""
+        return 0.0 if stream is None else self._scenes.change(stream, events)
+
+    @contextlib.contextmanager
+    def asking(self, question: Question, record: RequestRecord) -> Iterator["Asking"]:
+        """Have a question drafted and recorded until the block is left.
+
+        Inside the block the caller generates, with the tags of what this yields.
+        """
+        asking = Asking(question, record, self.engine)
+        with contextlib.ExitStack() as block:
+            block.enter_context(self.engine.recording(record))
+            if self.drafter is not None and question.is_drafted:
+                block.enter_context(self.drafter.hearing(record.request_id, asking.hear))
+                is_judged = self._is_judged(question)
+                if self._is_drafter_wanted(question, is_judged):
+                    block.enter_context(self.drafter.drafting(record.request_id, question))
+                    if is_judged:
+                        block.callback(self._judge, record)
+            yield asking
+
+    def _is_judged(self, question: Question) -> bool:
+        """Whether this answer counts for what the drafter is worth on its stream.
+
+        Not while the drafter is down, nor where its drafts are shown whether they pay or not.
+        """
+        known = self.drafter is not None and self.drafter.is_up and question.stream is not None
+        return known and self._worth is not None and not question.previews
+
+    def _is_drafter_wanted(self, question: Question, is_judged: bool) -> bool:
+        if not self.has_drafter or question.clip is None or not question.is_free:
+            return False  # the drafter speaks prose, of which no grammar lets a word through
+        return not is_judged or self._worth is None or self._worth.is_wanted(question.stream)
+
+    def _judge(self, record: RequestRecord) -> None:
+        if self._worth is not None and record.report is not None:
+            self._worth.judge(record.stream, record.verdicts)
+
+
+class Asking:
+    """One question under way: what the drafters expect, and what is shown of it."""
+
+    def __init__(self, question: Question, record: RequestRecord, engine: EngineClient) -> None:
+        self.record = record
+        self.screen = PreviewText()
+        self.on_news: Callable[[], None] = lambda: None
+        """Called, if the question wants previews, when a draft has come."""
+        self._question = question
+        self._engine = engine
+        self._newest: dict[str, Drafted] = {}
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def tags(self) -> RequestTags | None:
+        """What the request to vLLM must say to the drafters."""
+        return self._question.tags(self.record.request_id)
+
+    def hear(self, drafted: Drafted) -> None:
+        """Take a draft, from the listener's thread."""
+        self._newest[drafted.draft.source] = drafted
+        if self._question.previews:
+            with contextlib.suppress(RuntimeError):  # the loop may have ended
+                self._loop.call_soon_threadsafe(lambda: self.on_news())
+
+    def previews(self) -> list[Shown]:
+        """What the newest drafts add to what is shown."""
+        shown: list[Shown] = []
+        said = self.record.token_ids
+        for drafted in list(self._newest.values()):
+            draft = drafted.draft
+            if 0 <= draft.start <= len(said) < draft.stop:
+                text = self._engine.text([*said[: draft.start], *draft.tokens])
+                shown += self.screen.draft(text, draft.source)
+        return shown
+
+    def drafter_timeline(self) -> Timeline | None:
+        """Of the drafter's engine, as far as its drafts have come."""
+        return drafter_timeline(self._newest.values(), self.record.loading)

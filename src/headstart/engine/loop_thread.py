@@ -1,0 +1,37 @@
+"""An event loop in a thread of its own, so that callers need none."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class LoopThread:
+    """Runs coroutines until `close`. Safe to use from many threads and other event loops."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
+        """Run ``work``; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """Cancel what still runs, and end the thread."""
+        self.submit(_cancel_others()).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    # vLLM leaves its listening tasks to the loop's owner.
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,314 @@
+"""Drafts inside vLLM's scheduler: all contact with it is in this file.
+
+vLLM asks its own place for drafts, the proposer, after a step for the next one, in the workers,
+without request ids, and never before the first token. The scheduler knows every request, what is
+confirmed of it and what its next step computes. So the drafters are asked here, right before a step
+is laid out, and a draft that is ready when a prompt's last tokens are computed is verified in that
+same step.
+
+The target decides: a draft changes how many tokens a step confirms, never which.
+
+    --scheduler-cls headstart.engine.scheduler.HeadstartScheduler
+    --speculative-config '{"method": "custom_class", "num_speculative_tokens": 32,
+                           "model": "headstart.engine.scheduler.NoProposals"}'
+    --additional-config '{"headstart": {"sources": {"memory": true, "ngram": true}}}'
+
+The last is optional; its fields are those of `engine.options.SchedulerOptions`.
+"""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from vllm.config import VllmConfig
+from vllm.v1.core.sched.output import SchedulerOutput
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.outputs import ModelRunnerOutput
+from vllm.v1.request import Request, RequestStatus, StreamingUpdate
+
+from headstart.engine.drafter.channel import DraftChannel
+from headstart.engine.drafter.scheduler_end import SchedulerEnd
+from headstart.engine.installation import require_engine
+from headstart.engine.options import SchedulerOptions, check_drafting
+from headstart.engine.pass_clock import PassClock
+from headstart.engine.report import PassRecord
+from headstart.engine.request_tags import FIELD, RequestTags
+from headstart.engine.sampling_check import verifies_sampled
+from headstart.engine.stop_strings import num_until_stop
+from headstart.engine.text_ids import text_vocabulary
+from headstart.engine.vllm_patches import constrain_drafts_only
+from headstart.speculation.budget import DraftBudget
+from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import StreamKey
+from headstart.speculation.memory import Memory
+from headstart.speculation.ngram import MAX_LOOK_BACK
+from headstart.speculation.registry import build_cascade
+
+_ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
+
+
+class NoProposals:
+    """The proposer that leaves drafting to the scheduler.
+
+    It must exist: vLLM verifies drafts only where one is configured.
+    """
+
+    def __init__(self, vllm_config: VllmConfig) -> None:
+        constrain_drafts_only()  # built in the worker's process, where sampling is
+
+    def load_model(self, *args: object, **kwargs: object) -> None:
+        """Nothing to load."""
+
+    def propose(
+        self, sampled_token_ids: list[list[int]], *args: object, **kwargs: object
+    ) -> list[list[int]]:
+        """No draft for any request of the batch."""
+        return [[] for _ in sampled_token_ids]
+
+
+class HeadstartScheduler(Scheduler):
+    """vLLM's scheduler, with drafters beside it in the engine's process."""
+
+    def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
+        require_engine()  # of this very version: the interface below is not a public one
+        options = SchedulerOptions.parse(vllm_config.additional_config)
+        super().__init__(vllm_config, *args, **kwargs)
+        if not self.num_spec_tokens:
+            raise ValueError(
+                "HeadstartScheduler has nowhere to put drafts. Add --speculative-config"
+                ' \'{"method": "custom_class", "num_speculative_tokens": 32,'
+                ' "model": "headstart.engine.scheduler.NoProposals"}\''
+            )
+        check_drafting(self.num_spec_tokens, vllm_config.max_concurrent_batches)
+        if options.channel is not None and vllm_config.parallel_config.data_parallel_size > 1:
+            raise ValueError(
+                "a draft channel leads to one engine; with data_parallel_size leave it out"
+            )
+        # vLLM widens the row of a fully cached prompt to a whole draft of blanks, unless the
+        # width depends on the batch. The CPU kernel samples wrongly from such a row, and a
+        # long_prefill_token_threshold below its width ends the engine. So it depends on the
+        # batch, with the same width for every batch.
+        self.dynamic_sd_lookup: list[int] | None = [self.num_spec_tokens] * (
+            self.max_num_running_reqs + 1
+        )
+        # Room for a draft is reserved with its request's own, also at admission: there is
+        # then a slot for each token verified together with the prompt.
+        self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
+        self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
+        self._cascade = build_cascade(
+            options.sources.drafters,
+            self._vocabulary,
+            options.memory,
+            DraftBudget() if options.sources.abstain else None,
+        )
+        self._channel: SchedulerEnd | None = None
+        if options.channel is not None:
+            self._channel = SchedulerEnd(DraftChannel(options.channel), options.sources.resync)
+        self._clock = PassClock()
+        self._records: dict[str, PassRecord] = {}
+        self._shown: set[str] = set()
+        self._sampled: set[str] = set()
+
+    def add_request(self, request: Request) -> None:
+        """Tell the drafters of a new request, if it is tagged or names a session."""
+        is_new = request.request_id not in self.requests
+        super().add_request(request)
+        if is_new:
+            self._begin(request)
+
+    def _update_request_as_session(self, session: Request, update: StreamingUpdate) -> None:
+        """More input for a request whose prompt grows: the next answer is another one."""
+        super()._update_request_as_session(session, update)
+        self._begin(session)
+
+    def _begin(self, request: Request) -> None:
+        params, request_id = request.sampling_params, request.request_id
+        self._forget(request_id)
+        if params is not None and params.temperature > 0 and not verifies_sampled():
+            self._sampled.add(request_id)
+        tags = RequestTags.parse(params.extra_args) if params is not None else None
+        if tags is None and request.session_id is not None:
+            # vLLM's own name for a stream. Requests that share cached blocks may share words.
+            tenant = request.cache_salt or ""
+            tags = RequestTags(StreamKey(tenant, request.session_id), tenant)
+        if tags is None:
+            return
+        prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
+        self._cascade.begin(tags.request(request_id, prompt))
+        self._records[request_id] = PassRecord()
+        if tags.prediction:
+            draft = Draft(tags.prediction, "caller", time.monotonic())
+            self._cascade.post(request_id, draft)
+        if self._channel is not None and tags.name:
+            if early := self._channel.begin(request_id, tags.name):
+                self._cascade.post(request_id, early)
+            if tags.preview:
+                self._shown.add(request_id)
+                self._proposal(request, self.num_spec_tokens)
+
+    def _handle_stopped_request(self, request: Request) -> bool:
+        """An answer is complete; a request whose prompt grows may go on after it."""
+        if request.resumable:
+            self._cascade.finish(request.request_id, self._answer(request))
+            # vLLM goes on from what is computed, which with an accepted draft may include the
+            # answer's last token. Without drafts that token is never computed, and dropped.
+            computed = min(request.num_computed_tokens, request.num_tokens - 1)
+            request.num_computed_tokens = computed
+        return super()._handle_stopped_request(request)
+
+    def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
+        answer, request_id = self._answer(request), request.request_id
+        self._cascade.finish(request_id, answer)
+        record, params = self._records.get(request_id), request.sampling_params
+        self._forget(request_id)
+        left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
+        # A request that only named a session does not know of us, and gets no report.
+        tagged = params is not None and FIELD in (params.extra_args or {})
+        if tagged and record is not None and left_by_connector is None:
+            left_by_connector = record.report(answer, self._num_remembered()).params()
+        return left_by_connector, left_by_encoder
+
+    def _num_remembered(self) -> int:
+        drafters = self._cascade.drafters
+        return sum(drafter.num_answers for drafter in drafters if isinstance(drafter, Memory))
+
+    def _forget(self, request_id: str) -> None:
+        self._records.pop(request_id, None)
+        self._sampled.discard(request_id)
+        self._shown.discard(request_id)
+        if self._channel is not None:
+            self._channel.end(request_id)
+
+    def _answer(self, request: Request) -> tuple[int, ...]:
+        """All that was said, if it came to an end; nothing of an answer that was aborted.
+
+        Stop strings are looked for in vLLM's front end, which aborts the request it finds one in.
+        """
+        said, params = tuple(request.output_token_ids), request.sampling_params
+        if request.status in _ANSWERED:
+            return said
+        tokenizer = getattr(self.structured_output_manager, "tokenizer", None)
+        if params is None or not params.stop or tokenizer is None:
+            return ()
+        try:
+            length = num_until_stop(said, params.stop, params.min_tokens, tokenizer.decode)
+        except Exception:
+            return ()  # some tokenizers fail on ids without a text: then nothing is learnt
+        return said[:length]
+
+    def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Put a request back, and forget blocks of it that are counted as cached and are not.
+
+        vLLM counts a block as cached when the step that fills it is laid out. By priority it may
+        take a request out of that very step, and the next one with this prefix, often the same
+        request, would read a block that was never computed.
+        """
+        for manager in self.kv_cache_manager.coordinator.single_type_managers:
+            num_filled = request.num_computed_tokens // manager.block_size
+            blocks = manager.req_to_blocks.get(request.request_id, ())[num_filled:]
+            self.kv_cache_manager.evict_blocks({block.block_id for block in blocks})
+        super()._preempt_request(request, *args, **kwargs)
+
+    def schedule(self, throttle_prefills: bool = False) -> SchedulerOutput:
+        """Hand every running request its draft, then let vLLM lay out the step.
+
+        vLLM takes no more of a draft than the step has room for, and none before the
+        prompt is computed to its end.
+        """
+        self._clock.begin()
+        self._cascade.pass_begins(len(self.running))
+        if self._channel is not None:
+            for request_id, draft in self._channel.heard():
+                self._cascade.post(request_id, draft)
+        for request in self.running:
+            request.spec_token_ids = (
+                self._draft(request, self.num_spec_tokens) if self._ends_now(request) else []
+            )
+        step = super().schedule(throttle_prefills)
+        self._clock.laid_out(step)
+        return step
+
+    def _ends_now(self, request: Request) -> bool:
+        """Whether the coming step may compute all that is known of a running request.
+
+        With recurrent layers, not if the step also computes a part of the prompt: their state
+        after a refused draft could not be taken back to where the prompt ended.
+        """
+        missing = request.num_tokens - request.num_computed_tokens
+        if self.has_mamba_layers:
+            return missing == 1 and request.num_output_tokens > 0
+        return 1 <= missing <= self.max_num_scheduled_tokens
+
+    def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
+        for new in scheduler_output.scheduled_new_reqs if not self.has_mamba_layers else ():
+            self._fuse(self.requests[new.req_id], scheduler_output)
+        super()._update_after_schedule(scheduler_output)
+
+    def _fuse(self, request: Request, step: SchedulerOutput) -> None:
+        """Add a draft to the step that takes a new request's whole prompt.
+
+        vLLM schedules a request from the waiting queue without its draft.
+        """
+        request_id = request.request_id
+        num_scheduled = step.num_scheduled_tokens[request_id]
+        if request.num_computed_tokens + num_scheduled < request.num_tokens:
+            return
+        room = min(
+            self.num_spec_tokens,
+            self.max_num_scheduled_tokens - step.total_num_scheduled_tokens,
+            self.max_model_len - request.num_tokens - self.num_sampled_tokens_per_step,
+        )
+        if draft := self._draft(request, room):
+            step.num_scheduled_tokens[request_id] += len(draft)
+            step.total_num_scheduled_tokens += len(draft)
+            step.scheduled_spec_decode_tokens[request_id] = draft
+
+    def update_from_output(
+        self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput
+    ) -> Any:
+        """Note what became of each draft, then let vLLM take the step's tokens."""
+        if timed := self._clock.end(scheduler_output):
+            self._cascade.pass_ended(timed.drafted_tokens, timed.seconds)
+        said = model_runner_output.sampled_token_ids
+        for request_id, record in self._records.items() if said else ():
+            place = model_runner_output.req_id_to_index.get(request_id)
+            if place is not None and said[place]:
+                scheduled = scheduler_output.scheduled_spec_decode_tokens.get(request_id, ())
+                start = self.requests[request_id].num_output_tokens
+                record.passed(start, len(scheduled), len(said[place]))
+        return super().update_from_output(scheduler_output, model_runner_output)
+
+    def _draft(self, request: Request, room: int) -> list[int]:
+        params = request.sampling_params
+        if request.request_id not in self._records:
+            return []  # it is not tagged
+        if params is None or params.prompt_logprobs is not None:
+            return []  # left to vLLM alone: not shown to be the same with drafts
+        if self._sampled:
+            return []  # one sampled request is enough to go wrong; see engine.sampling_check
+        if self._channel is not None:
+            self._channel.follow(request.request_id, request.output_token_ids)
+        return self._proposal(request, room)
+
+    def _proposal(self, request: Request, room: int) -> list[int]:
+        request_id, said = request.request_id, request.output_token_ids
+        draft = self._cascade.propose(request_id, said, min(room, _num_wanted(request)))
+        if request.use_structured_output and request.status == RequestStatus.RUNNING:
+            # Its grammar is compiled; what that would refuse is not proposed.
+            tokens = self.structured_output_manager.validate_tokens(request, list(draft.tokens))
+            draft = replace(draft, tokens=tuple(tokens))
+        self._records[request_id].hand(draft)
+        if self._channel is not None and request_id in self._shown:
+            self._channel.show(request_id, draft)
+        return list(draft.tokens)
+
+
+def _num_wanted(request: Request) -> int:
+    """How many tokens may be drafted, given that the step says one more of its own."""
+    said, params = request.num_output_tokens, request.sampling_params
+    wanted: int = request.max_tokens - said - 1
+    if params is not None and said < params.min_tokens:
+        # vLLM forbids that one token to end the answer as long as fewer than min_tokens were
+        # confirmed before the step. So it must not lie beyond them.
+        wanted = min(wanted, params.min_tokens - said - 1)
+    return wanted

@@ -1,0 +1,138 @@
+"""A session: the questions about one camera's stream, or about no stream."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headstart.answers.answer import Answer
+from headstart.answers.preview import Confirmed, Preview, Retracted
+from headstart.answers.timeline import Span, Stage
+from headstart.engine.loop_thread import LoopThread
+from headstart.engine.question import Question, schema_text
+from headstart.media.clip import Clip, ClipFiles
+from headstart.media.events import Events
+from headstart.media.video import Video
+from headstart.speculation.drafter import StreamKey
+
+if TYPE_CHECKING:
+    from headstart.engine.target import Target
+
+Askable = Clip | ClipFiles | Video | Events | str | Path
+"""A path is what the target makes of a single file: a video, or a recording of events."""
+
+
+class Session:
+    """Asks the target about clips of one stream, again and again.
+
+    The target's earlier answers on a stream draft its next ones. Tenants share neither these nor
+    cached prefixes. May be used from several threads and event loops at once; vLLM batches what
+    runs together.
+    """
+
+    def __init__(self, target: "Target", loop: LoopThread, key: StreamKey | None) -> None:
+        self.key = key
+        self._target = target
+        self._loop = loop
+
+    def ask(
+        self,
+        clip: Askable,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Answer:
+        """The target's greedy answer; ``on_text`` gets each piece of it as it is decoded.
+
+        With ``schema``, a JSON schema, the answer is JSON that follows it, unless ``max_tokens``
+        end it before (``finish_reason`` is then ``length``). `SchemaError` says what to change
+        in a schema that vLLM cannot follow.
+        """
+        asked = self._question(clip, question, max_tokens, schema)
+        return self._loop.submit(self._answer(asked, on_text)).result()
+
+    async def ask_async(
+        self,
+        clip: Askable,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """As `ask`, from any event loop. Cancelling it cancels the work."""
+        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, schema)
+        return await asyncio.wrap_future(self._loop.submit(self._answer(asked, None)))
+
+    async def stream(
+        self,
+        clip: Askable,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+    ) -> AsyncGenerator[Preview | Confirmed | Retracted | Answer]:
+        """The answer as it comes, drafted words before they are certain; the `Answer` is last.
+
+        From any event loop. Leaving the iterator cancels the work.
+        """
+        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, schema)
+        shown = self._target.ask(replace(asked, previews=True), streaming=True)
+        turn = asyncio.Lock()
+
+        async def following() -> Preview | Confirmed | Retracted | Answer | None:
+            async with turn:
+                return await anext(shown, None)
+
+        async def leaving() -> None:
+            async with turn:
+                await shown.aclose()
+
+        try:
+            while (event := await asyncio.wrap_future(self._loop.submit(following()))) is not None:
+                yield event
+        finally:
+            self._loop.submit(leaving())
+
+    async def _answer(self, asked: Question, on_text: Callable[[str], None] | None) -> Answer:
+        events = self._target.ask(asked, streaming=on_text is not None)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Answer):
+                    return event
+                if on_text is not None and isinstance(event, Confirmed):
+                    on_text(event.text)
+        raise AssertionError("the target always ends with an answer")
+
+    def _question(
+        self, clip: Askable, words: str, max_tokens: int, schema: Mapping[str, Any] | None
+    ) -> Question:
+        text = None if schema is None else schema_text(schema)
+        view, front_end, loading = self._target.view, self._target.front_end, None
+        if isinstance(clip, str | Path):
+            clip = view.files(Path(clip))
+        if isinstance(clip, ClipFiles):
+            start_s = time.monotonic()
+            clip = clip.read(view.num_frames)
+            loading = Span(Stage.LOAD, start_s, time.monotonic())
+        elif isinstance(clip, Video):
+            clip = Clip(video=clip)
+        elif isinstance(clip, Events):
+            clip = Clip(events=clip)
+        return Question(
+            words,
+            clip,
+            max_tokens,
+            self.key,
+            tenant="" if self.key is None else self.key.tenant,
+            change=front_end.change(self.key, clip.events),
+            loading=loading,
+            schema=text,
+            is_free=text is None,
+            # Without a stream and a drafter no source would have anything to draft.
+            is_drafted=self.key is not None or front_end.has_drafter,
+        )

@@ -1,0 +1,106 @@
+"""Starting a target with drafts: what vLLM is told, and a drafter's engine beside it."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from headstart.engine.drafter.channel import ChannelLease
+from headstart.engine.drafter.client import DrafterClient
+from headstart.engine.drafter.placement import Machine, Placement, few_kernels, place
+from headstart.engine.front_end import FrontEnd
+from headstart.engine.model import Model
+from headstart.engine.options import EventDrafter, SchedulerOptions, Sources, check_drafting
+from headstart.engine.target import Target, start_engine
+from headstart.errors import DraftingError
+from headstart.speculation.same_tokenizer import check_same_tokenizer
+
+
+def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict[str, Any]:
+    """vLLM's arguments, by its names; on its command line they are flags."""
+    return {
+        "scheduler_cls": "headstart.engine.scheduler.HeadstartScheduler",
+        "speculative_config": {
+            "method": "custom_class",
+            "model": "headstart.engine.scheduler.NoProposals",
+            "num_speculative_tokens": max_draft_tokens,
+        },
+        "additional_config": options.additional_config(),
+    }
+
+
+def place_beside(
+    target: str, drafter: EventDrafter | None, arguments: Mapping[str, Any]
+) -> Placement:
+    """Resources for a target that is started with ``arguments``, and for a drafter beside it.
+
+    Raises where the drafter's tokens are not the target's.
+    """
+    if drafter is None:
+        return Placement()
+    pieces = Model.checked(target).text_pieces()
+    check_same_tokenizer(pieces, Model.checked(drafter.model).text_pieces())
+    return place(Machine.here(), arguments, drafter.vllm, os.environ)
+
+
+class Engines:
+    """A target's engine, and a drafter's where one is wanted. Owns their processes until `close`.
+
+    Without drafts vLLM is left as it is: it is what drafting is compared with.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        drafter: EventDrafter | None,
+        sources: Sources,
+        max_draft_tokens: int,
+        vllm: Mapping[str, Any],
+    ) -> None:
+        """Start both; return when both are up. Where one cannot start, neither is left running."""
+        with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
+            arguments, client = dict(vllm), None
+            if max_draft_tokens:
+                _check(max_draft_tokens, drafter, vllm)
+                lease = ChannelLease.take()
+                undo.callback(lease.close)
+                placement = place_beside(model.name, drafter, vllm)
+                client = DrafterClient(lease.channel, drafter, placement.drafter)
+                undo.callback(client.close)
+                channel = None if _num_ranks(vllm) > 1 else lease.channel.directory
+                options = SchedulerOptions(sources, channel)
+                arguments |= drafting_arguments(max_draft_tokens, options)
+                arguments["additional_config"] |= vllm.get("additional_config", {})
+                arguments |= placement.target.arguments
+                environment.enter_context(few_kernels(os.environ).taken())
+                environment.enter_context(placement.target.taken())
+            engine = start_engine(model, arguments)
+            undo.callback(engine.shutdown)
+            if client is not None:
+                client.wait_ready()
+            front_end = FrontEnd(engine, client, abstain=sources.abstain)
+            self.target = Target(model.view, front_end)
+            self._ending = undo.pop_all()
+
+    def close(self) -> None:
+        """End both engines."""
+        self._ending.close()
+
+
+def _check(max_draft_tokens: int, drafter: EventDrafter | None, vllm: Mapping[str, Any]) -> None:
+    for taken in ("scheduler_cls", "speculative_config"):
+        if taken in vllm:
+            raise DraftingError(
+                f"{taken} is where headstart puts its drafts: leave it out, or leave drafting"
+                " to vLLM with max_draft_tokens=0"
+            )
+    check_drafting(max_draft_tokens, int(vllm.get("pipeline_parallel_size", 1)))
+    if drafter is not None and _num_ranks(vllm) > 1:
+        raise DraftingError(
+            "A drafter drafts for one engine, not for data_parallel_size of them: start one"
+            " Headstart for each, or leave the drafter out"
+        )
+
+
+def _num_ranks(vllm: Mapping[str, Any]) -> int:
+    return int(vllm.get("data_parallel_size", 1))

@@ -1,1 +1,0 @@
-"""The pair at work on a drive it never saw, as a page to look at."""

@@ -1,1 +1,0 @@
-"""What is said about the world: questions, answers in two houses of style, and checkable facts."""

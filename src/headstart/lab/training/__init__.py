@@ -1,1 +1,0 @@
-"""Teaching the lab's pair: packing, the loop, what a run leaves behind, and how well it answers."""

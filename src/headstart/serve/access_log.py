@@ -1,0 +1,58 @@
+"""Writes one line of JSON per request from a thread of its own.
+
+A full or slow disk costs lines, never requests: lines that cannot be written are counted and
+dropped.
+"""
+
+import contextlib
+import json
+import queue
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, TextIO
+
+MAX_WAITING_LINES = 10_000
+
+
+class AccessLog:
+    """Thread-safe. `close` writes the lines that still wait."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.num_dropped = 0
+        self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue(MAX_WAITING_LINES)
+        self._path = path
+        self._thread = threading.Thread(target=self._write, name="access_log", daemon=True)
+        self._thread.start()
+
+    def note(self, **details: Any) -> None:
+        """Queue one line; never waits and never raises."""
+        try:
+            self._lines.put_nowait({"time": round(time.time(), 3), **details})
+        except queue.Full:
+            self.num_dropped += 1
+
+    def close(self) -> None:
+        """Write the lines that wait, for a few seconds at most."""
+        try:
+            self._lines.put(None, timeout=1)
+        except queue.Full:
+            return
+        self._thread.join(timeout=5)
+
+    def _write(self) -> None:
+        file: TextIO | None = None
+        while (line := self._lines.get()) is not None:
+            try:
+                if file is None:
+                    # Line-buffered: a crash loses no line, and a full disk fails at its line.
+                    file = sys.stderr if self._path is None else self._path.open("a", buffering=1)
+                file.write(json.dumps(line, default=str) + "\n")
+            except (OSError, ValueError):
+                self.num_dropped += 1
+                if file is not None and file is not sys.stderr:
+                    # Its buffer holds the line that failed; the next line opens the file anew.
+                    with contextlib.suppress(OSError):
+                        file.close()
+                file = None

@@ -1,0 +1,1 @@
+"""The media that requests name: fetched, decoded in the sandbox, and handed to vLLM."""

@@ -1,0 +1,92 @@
+"""Loads the videos and pictures of a request: fetches, decodes, and puts them into vLLM's reach.
+
+vLLM caches what it computed of a picture under the picture's uuid. Here that is the owner and the
+digest of the bytes, never an address or a name from the client: equal uuids mean equal content.
+"""
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from headstart.models.ownership import owned_id
+from headstart.serve.media.connector import STORE
+from headstart.serve.media.decoder import DecodedPicture, DecodedVideo, MediaDecoder
+from headstart.serve.media.fetcher import Fetched, MediaFetcher, MediaPart
+from headstart.serve.refusal import too_much
+from headstart.serve.settings import Limits
+
+
+class MediaLoader:
+    """Used from one event loop only."""
+
+    def __init__(self, fetcher: MediaFetcher, decoder: MediaDecoder, limits: Limits) -> None:
+        self._fetcher = fetcher
+        self._decoder = decoder
+        self._limits = limits
+        self._held: Counter[str] = Counter()
+
+    @property
+    def num_bytes(self) -> int:
+        """Of decoded media held for requests in flight."""
+        return self._held.total()
+
+    @asynccontextmanager
+    async def loaded(
+        self, tenant: str, parts: Sequence[MediaPart]
+    ) -> AsyncIterator[Callable[[], None]]:
+        """Load the media and point the parts at them until the block is left.
+
+        Yields a function that releases them earlier: vLLM needs them only until the first token.
+        """
+        addresses: list[str] = []
+        held = 0
+
+        def release() -> None:
+            nonlocal held
+            while addresses:
+                STORE.drop(addresses.pop())
+            self._held[tenant] -= held
+            held = 0
+            if not self._held[tenant]:
+                del self._held[tenant]
+
+        try:
+            for part in parts:
+                self._check_room(tenant)
+                fetched = await self._fetcher.media(part.url)
+                digest = await asyncio.to_thread(_digest, part.kind, fetched)
+                media = await self._decoded(tenant, part, fetched)
+                held += media.num_bytes
+                self._held[tenant] += media.num_bytes
+                addresses.append(STORE.put(digest, media))
+                part.part[f"{part.kind}_url"] = {"url": addresses[-1]}
+                part.part["uuid"] = _uuid(tenant, digest)
+            yield release
+        finally:
+            release()
+
+    async def _decoded(
+        self, tenant: str, part: MediaPart, fetched: Fetched
+    ) -> DecodedVideo | DecodedPicture:
+        if part.kind == "video":
+            return await self._decoder.video(tenant, fetched)
+        return await self._decoder.picture(tenant, fetched)
+
+    def _check_room(self, tenant: str) -> None:
+        if self.num_bytes >= self._limits.max_media_bytes:
+            raise too_much("the media of all requests in flight hold too much memory")
+        if self._held[tenant] >= self._limits.max_tenant_media_bytes:
+            raise too_much("the media of your requests in flight hold too much memory")
+
+
+def _digest(kind: str, fetched: Fetched) -> str:
+    # The same bytes as a video and as a list of JPEGs are not the same frames.
+    digest = hashlib.sha256(f"{kind} {fetched.is_jpegs} ".encode())
+    digest.update(fetched.content)
+    return digest.hexdigest()
+
+
+def _uuid(tenant: str, digest: str) -> str:
+    return owned_id(hashlib.sha256(tenant.encode()).hexdigest(), digest)

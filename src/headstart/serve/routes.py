@@ -1,0 +1,73 @@
+"""The routes of this server. Any other route, also of vLLM's, is not found.
+
+Among vLLM's routes left out: loading adapters, profiling, scaling, sleeping, resetting caches, and
+remote calls into the workers. A server started with ``--open`` asks for no keys on any route.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Access(Enum):
+    """What a request needs to reach a route."""
+
+    PUBLIC = "nothing"
+    AUTHENTICATED = "a key, of a tenant or an operator"
+    ADMITTED = "a tenant's key, and admission: it counts as in flight and against rate limits"
+
+
+@dataclass(frozen=True)
+class Route:
+    """One route. A trailing ``/*`` stands for one more part of the path."""
+
+    method: str
+    path: str
+    access: Access
+    ours: bool = False
+    """Whether the gateway answers it, not vLLM."""
+
+    def matches(self, method: str, path: str) -> bool:
+        """Whether a request is for this route."""
+        if method != self.method and not (method == "HEAD" and self.method == "GET"):
+            return False
+        if not self.path.endswith("/*"):
+            return path == self.path
+        start, _, part = path.rpartition("/")
+        return start == self.path.removesuffix("/*") and bool(part)
+
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+MODELS = "/v1/models"
+UPLOADS = "/v1/headstart/events"
+DEMO = "/demo"
+METRICS = "/metrics"
+
+ROUTES = (
+    Route("GET", "/", Access.PUBLIC, ours=True),
+    Route("GET", "/health", Access.PUBLIC),
+    Route("GET", "/ready", Access.PUBLIC, ours=True),
+    Route("GET", METRICS, Access.AUTHENTICATED),
+    Route("GET", "/version", Access.AUTHENTICATED),
+    Route("GET", "/openapi.json", Access.PUBLIC, ours=True),
+    Route("GET", DEMO, Access.AUTHENTICATED, ours=True),
+    Route("GET", f"{DEMO}/*", Access.ADMITTED, ours=True),
+    Route("GET", MODELS, Access.AUTHENTICATED),
+    Route("POST", CHAT, Access.ADMITTED),
+    Route("POST", COMPLETIONS, Access.ADMITTED),
+    Route("POST", "/tokenize", Access.ADMITTED),
+    Route("POST", "/detokenize", Access.ADMITTED),
+    Route("POST", UPLOADS, Access.ADMITTED, ours=True),
+    Route("GET", f"{UPLOADS}/*", Access.ADMITTED, ours=True),
+    Route("DELETE", f"{UPLOADS}/*", Access.ADMITTED, ours=True),
+)
+
+
+def find_route(method: str, path: str) -> Route | None:
+    """The route of a request; none if there is no such route."""
+    return next((route for route in ROUTES if route.matches(method, path)), None)
+
+
+def methods_of(path: str) -> list[str]:
+    """The methods that a path has."""
+    return [route.method for route in ROUTES if route.matches(route.method, path)]

@@ -1,0 +1,193 @@
+"""Several drafters as one: the source that has earned most on a stream is asked first.
+
+The engine talks to a cascade. It keeps a `DraftBoard` for each request, so every draft it proposes
+has passed the board's check. When an answer is complete, each source is judged at each pass by what
+it drafted there or would have drafted, so a source that was not asked can still earn.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+from headstart.errors import DraftingError
+from headstart.speculation.board import DraftBoard
+from headstart.speculation.budget import DraftBudget
+from headstart.speculation.draft import NOTHING, Draft
+from headstart.speculation.drafter import Drafter, DraftRequest
+from headstart.speculation.earnings import Earnings
+from headstart.speculation.verdict import num_agreeing
+from headstart.speculation.vocabulary import TextVocabulary
+
+MAX_REQUESTS = 4096  # alive at a time; beyond this the oldest was lost by the engine
+MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
+MAX_JUDGED_PASSES = 8  # of one answer, spread over it: bounds the time of finishing it
+MIN_MEMORY_TOKENS = 8  # even of a new scene the way an answer begins is known
+
+
+@dataclass(slots=True)
+class _Request:
+    request: DraftRequest
+    board: DraftBoard
+    posted_at_s: dict[str, float] = field(default_factory=dict)
+    passes: list[tuple[int, int, float]] = field(default_factory=list)
+    """For some proposals: after how many tokens, of how many at most, when."""
+    stride: int = 1
+    num_passes: int = 0
+    last_at: int = -1
+
+    def note(self, at: int, max_tokens: int, now_s: float) -> None:
+        """Keep every first, second, fourth... pass, so that those kept span the answer."""
+        if at == self.last_at:  # nothing was said since it was asked last
+            if self.passes[-1][0] == at:
+                self.passes[-1] = (at, max_tokens, now_s)
+            return
+        self.last_at = at
+        if self.num_passes % self.stride == 0:
+            if len(self.passes) == MAX_JUDGED_PASSES:
+                del self.passes[1::2]
+                self.stride *= 2
+            if self.num_passes % self.stride == 0:
+                self.passes.append((at, max_tokens, now_s))
+        self.num_passes += 1
+
+
+class Cascade:
+    """Drafters, asked in the order of what each has earned, beside drafts posted from elsewhere.
+
+    `post` may be called from any thread, at any time; the rest from the engine's one thread.
+    Nothing raises on a draft or on a request that is unknown. With a ``budget``, no more of a draft
+    is proposed than its source's earnings are worth in this pass; the engine then calls
+    `pass_begins` before and `pass_ended` after each pass.
+    """
+
+    def __init__(
+        self,
+        drafters: Sequence[Drafter],
+        vocabulary: TextVocabulary,
+        trust_less_on_change: frozenset[str] = frozenset({"memory"}),
+        clock: Callable[[], float] = time.monotonic,
+        budget: DraftBudget | None = None,
+    ) -> None:
+        self._drafters = {drafter.name: drafter for drafter in drafters}
+        if len(self._drafters) < len(drafters):
+            raise DraftingError("two drafters of a cascade have the same name: rename one")
+        self._vocabulary = vocabulary
+        self._remembering = trust_less_on_change
+        self._budget = budget
+        self.earnings = Earnings() if budget is None else budget.earnings
+        self._requests: OrderedDict[str, _Request] = OrderedDict()
+        self._lock = Lock()  # guards the table of requests, and who posted
+        self._clock = clock
+
+    @property
+    def drafters(self) -> Collection[Drafter]:
+        """Those it was built with."""
+        return self._drafters.values()
+
+    def begin(self, request: DraftRequest) -> None:
+        """Open a board for a request, and tell the drafters. One already begun starts over."""
+        lost = None
+        with self._lock:
+            self._requests[request.id] = _Request(request, DraftBoard(self._vocabulary))
+            if len(self._requests) > MAX_REQUESTS:
+                lost = next(iter(self._requests))
+        for drafter in self._drafters.values():
+            drafter.begin(request)
+        if lost is not None:
+            self.finish(lost, ())
+
+    def post(self, request_id: str, draft: Draft) -> None:
+        """Put a draft on a request's board. A draft for a dead request is dropped.
+
+        So is a draft that bears the name of a drafter of the cascade.
+        """
+        with self._lock:
+            state = self._requests.get(request_id)
+            if state is None or draft.source in self._drafters:
+                return
+            if draft.source in state.posted_at_s or len(state.posted_at_s) < MAX_POSTERS:
+                state.posted_at_s.setdefault(draft.source, self._clock())
+                state.board.post(draft)
+
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
+        """How the answer may go on after ``confirmed``."""
+        state = self._requests.get(request_id)
+        if state is None or max_tokens < 1:
+            return NOTHING
+        state.note(len(confirmed), max_tokens, self._clock())
+        for source in self.order(request_id):
+            length = max_tokens
+            if self._budget is not None:
+                length = self._budget.draft_length(source, state.request.stream, max_tokens)
+            # A source that is not worth its verification is not asked: asking costs time, too.
+            draft = self._ask(state, source, confirmed, max_tokens) if length else NOTHING
+            if draft.tokens:
+                return replace(draft, tokens=draft.tokens[:length])
+        return NOTHING
+
+    def pass_begins(self, batch: int) -> None:
+        """The next proposals are for one pass of so many requests."""
+        if self._budget is not None:
+            self._budget.pass_begins(batch)
+
+    def pass_ended(self, drafted_tokens: int, seconds: float) -> None:
+        """That pass only decoded, so many tokens of it drafted, and took so long."""
+        if self._budget is not None:
+            self._budget.pass_ended(drafted_tokens, seconds)
+
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        """Close the board, judge the sources, and let the drafters learn.
+
+        An aborted answer is empty, and teaches nothing. Drafts that arrive later are dropped.
+        """
+        with self._lock:
+            state = self._requests.pop(request_id, None)
+        if state is None:
+            return
+        if answer:
+            self._judge(state, answer)
+        for drafter in self._drafters.values():
+            drafter.finish(request_id, answer)
+
+    def order(self, request_id: str) -> list[str]:
+        """Sources of a request, the most trusted first; as given, where they earned the same."""
+        state = self._requests.get(request_id)
+        if state is None:
+            return []
+        request = state.request
+
+        def trust(source: str) -> float:
+            share = 1.0 - request.change if source in self._remembering else 1.0
+            return share * self.earnings.accepted(source, request.stream)
+
+        with self._lock:
+            sources = [*self._drafters, *state.posted_at_s]
+        return sorted(sources, key=trust, reverse=True)
+
+    def _ask(
+        self, state: _Request, source: str, confirmed: Sequence[int], max_tokens: int
+    ) -> Draft:
+        limit = max_tokens
+        if source in self._remembering:
+            trusted = round(max_tokens * (1.0 - state.request.change))
+            limit = min(max_tokens, max(MIN_MEMORY_TOKENS, trusted))
+        drafter = self._drafters.get(source)
+        if drafter is not None:
+            tokens = tuple(drafter.propose(state.request.id, confirmed, limit))
+            if not tokens:
+                return NOTHING
+            state.board.post(Draft(tokens, source, self._clock(), len(confirmed)))
+        return state.board.propose(confirmed, limit, (source,))
+
+    def _judge(self, state: _Request, answer: Sequence[int]) -> None:
+        for source in (*self._drafters, *state.posted_at_s):
+            passes = []
+            for at, limit, when_s in state.passes:
+                # A draft that was not there yet earned nothing. A redrafted one counts as it ended.
+                if state.posted_at_s.get(source, when_s) <= when_s:
+                    drafted, said = self._ask(state, source, answer[:at], limit).tokens, answer[at:]
+                    # A draft longer than what was left to say was not wrong about the rest.
+                    passes.append((min(len(drafted), len(said)), num_agreeing(drafted, said)))
+            self.earnings.credit(source, state.request.stream, passes)

@@ -1,0 +1,69 @@
+"""The interface of a drafter, a source of drafts: what it is told and what it is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headstart.errors import DraftingError
+
+
+@dataclass(frozen=True, slots=True)
+class StreamKey:
+    """A camera's stream, and the tenant that owns it. Streams share no memory."""
+
+    tenant: str
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """What drafters are told of a request to the target."""
+
+    id: str
+    stream: StreamKey
+    question: str
+    """Equal for equal questions: their text, or a digest of it."""
+    prompt: tuple[int, ...] = ()
+    """Text ids of the prompt's end, where they are known."""
+    change: float = 0.0
+    """How different the clip is from the stream's last one, from 0 (the same) to 1 (all new)."""
+    remembered: bool = True
+    """Whether its answer may draft later ones. False where the request belongs to no stream."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.change <= 1.0:
+            raise DraftingError(f"change is {self.change}: give a share between 0 and 1")
+
+
+class Drafter(Protocol):
+    """A source of drafts, for many requests at a time.
+
+    The engine calls it from one thread, between two steps, so each call must return at once: a
+    drafter that needs time drafts elsewhere and posts to the `Cascade`. A request that is not
+    known (never begun, finished, evicted) is no error: it gets no draft, and finishing it does
+    nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """The source of its drafts; unique in a cascade."""
+        ...
+
+    def begin(self, request: DraftRequest) -> None:
+        """A request exists. May be called before its prompt is computed."""
+        ...
+
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        """How the answer may go on after ``confirmed``; empty where nothing is known.
+
+        Does not change what the drafter knows, and does not keep ``confirmed``. The ids are
+        unchecked: the board checks them.
+        """
+        ...
+
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        """The answer is complete: learn from it and forget the request.
+
+        An aborted request is finished with an empty answer, from which nothing is learnt.
+        """
+        ...

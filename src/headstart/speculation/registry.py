@@ -1,0 +1,85 @@
+"""The drafters there are: one row each, which the engine, `bench` and `replay` read.
+
+A drafter outside this package is named by where it is found, ``package.module:Class``; the class
+takes no arguments.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import import_module
+
+from headstart.errors import DraftingError
+from headstart.speculation.always_wrong import AlwaysWrong
+from headstart.speculation.budget import DraftBudget
+from headstart.speculation.cascade import Cascade
+from headstart.speculation.drafter import Drafter
+from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES, Memory
+from headstart.speculation.ngram import Ngram
+from headstart.speculation.vocabulary import TextVocabulary
+
+
+@dataclass(frozen=True)
+class MemoryLimits:
+    """What drafters may remember, in bytes."""
+
+    total: int = DEFAULT_MAX_BYTES
+    tenant: int = DEFAULT_MAX_TENANT_BYTES
+
+
+@dataclass(frozen=True)
+class Registration:
+    """One drafter: its name, what it drafts from, and how it is built."""
+
+    name: str
+    drafts_from: str
+    build: Callable[[MemoryLimits], Drafter]
+    is_default: bool = True
+    """Whether it drafts unless it is switched off."""
+    trust_less_on_change: bool = False
+    """Whether it is asked later, and for less, the more the scene has changed."""
+
+
+REGISTERED = (
+    Registration(
+        "memory",
+        "the target's earlier answers on the same stream",
+        lambda limits: Memory(limits.total, limits.tenant),
+        trust_less_on_change=True,
+    ),
+    Registration("ngram", "the prompt and the answer so far", lambda _: Ngram()),
+    Registration(
+        "wrong",
+        "nothing: it measures what drafting costs where it cannot pay",
+        lambda _: AlwaysWrong(),
+        is_default=False,
+    ),
+)
+DEFAULT_DRAFTERS = tuple(row.name for row in REGISTERED if row.is_default)
+
+
+def registration(name: str) -> Registration:
+    """The row of a drafter, registered here or named by where it is found."""
+    for row in REGISTERED:
+        if row.name == name:
+            return row
+    module, _, member = name.partition(":")
+    try:
+        made = getattr(import_module(module), member)
+    except (ImportError, AttributeError, ValueError) as error:
+        known = ", ".join(row.name for row in REGISTERED)
+        raise DraftingError(
+            f"there is no drafter {name!r}. Name one of {known}, or a class as package.module:Class"
+        ) from error
+    return Registration(name, f"{name}, from outside headstart", lambda _: made())
+
+
+def build_cascade(
+    names: Iterable[str],
+    vocabulary: TextVocabulary,
+    limits: MemoryLimits = MemoryLimits(),  # noqa: B008 - frozen
+    budget: DraftBudget | None = None,
+) -> Cascade:
+    """A cascade of the drafters of these names."""
+    rows = [registration(name) for name in names]
+    wary = frozenset(row.name for row in rows if row.trust_less_on_change)
+    return Cascade([row.build(limits) for row in rows], vocabulary, wary, budget=budget)

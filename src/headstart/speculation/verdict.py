@@ -1,0 +1,35 @@
+"""What the target said to a draft."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headstart.speculation.draft import Draft
+
+
+def num_agreeing(drafted: Sequence[int], said: Sequence[int]) -> int:
+    """How many tokens both begin with."""
+    count = 0
+    for ours, theirs in zip(drafted, said, strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One draft, verified in one pass of the target.
+
+    A pass adds the accepted tokens to the answer, and one token of the target's own: the
+    *recovered* token in place of the first rejected one, or a *bonus* token after a draft that
+    was accepted whole. It adds no own token where the answer ended inside the accepted ones.
+    """
+
+    draft: Draft
+    num_accepted: int
+    """The answer goes on with this many of the draft's first tokens."""
+
+    @classmethod
+    def greedy(cls, draft: Draft, said: Sequence[int]) -> "Verdict":
+        """The verdict of a target whose answer goes on with ``said``."""
+        return cls(draft, num_agreeing(draft.tokens, said))

@@ -1,0 +1,220 @@
+"""Messages through real sockets: whole, bounded, and nothing else gets through."""
+
+import os
+import pickle
+import time
+
+import pytest
+
+pytest.importorskip("vllm")
+
+import zmq
+
+from headstart.engine.drafter import messages
+from headstart.engine.drafter.channel import ChannelLease, DraftChannel, receive, send
+from headstart.engine.drafter.listener import DraftListener
+from headstart.engine.drafter.scheduler_end import MAX_EARLY_ASKS, TOLD_AGAIN_AFTER, SchedulerEnd
+from headstart.errors import DraftingError
+from headstart.speculation.draft import Draft
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture
+def channel():
+    lease = ChannelLease.take()
+    yield lease.channel
+    lease.close()
+
+
+def drafted(request="a", start=0, tokens=(5, 6, 7)):
+    return messages.Drafted(request, Draft(tokens, "eventgpt", 1.5, start))
+
+
+def send_surely(socket, message):
+    """The other end may still be connecting."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not send(socket, message):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def heard_until(end, name):
+    """What a scheduler hears, up to the first draft for a request."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        for request, draft in end.heard():
+            if request == name:
+                return draft
+        time.sleep(0.005)
+    raise AssertionError(f"nothing came for {name}")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        messages.Ask("a", "What?", (1, 2, 2, 3), bytes(12), 9, 1.0),
+        messages.Said("a", (1, 2)),
+        messages.Leave("a"),
+    ],
+)
+def test_what_the_drafter_is_told_arrives_whole(channel, message):
+    inlet, outlet = channel.asks_in(), channel.asks_out()
+    send_surely(outlet, message)
+    assert messages.read_by_drafter(receive(inlet, PATIENCE_S)) == message
+    inlet.close()
+    outlet.close()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        drafted(),
+        messages.Drafted("a", Draft((), "m", 0.0, 3), messages.Stamps(1, 2, 3, 4, 5)),
+        messages.Ready(7),
+    ],
+)
+def test_what_the_drafter_says_arrives_whole(message):
+    assert messages.read_from_drafter(messages.encode(message)) == message
+
+
+RUBBISH = {
+    "nothing": b"",
+    "noise": os.urandom(64),
+    "pickle": pickle.dumps({"ask": "a"}),
+    "half": messages.encode(drafted())[:-3],
+    "another kind": messages.encode(messages.Leave("a")),
+    "ids that are no integers": messages.encode(drafted()).replace(
+        b"\x05\x06\x07", b"\xa1x\x06\x07"
+    ),
+}
+
+
+@pytest.mark.parametrize("data", RUBBISH.values(), ids=RUBBISH)
+def test_what_is_not_a_message_is_dropped(data):
+    assert messages.read_from_drafter(data) is None
+
+
+def test_a_message_to_a_peer_that_is_not_there_is_dropped_at_once(channel):
+    outlet = channel.asks_out()
+    assert not send(outlet, messages.Leave("a"))
+    outlet.close()
+
+
+def test_a_full_channel_drops_and_never_waits(channel):
+    inlet, outlet = channel.asks_in(), channel.asks_out()
+    send_surely(outlet, messages.Leave("first"))
+    # Far more than any buffer in between holds.
+    large = messages.Ask("a", "?", (1, 1, 1, 1), bytes(4 * 2**20), 1, 0.0)
+    assert not all(send(outlet, large) for _ in range(64))
+    assert messages.read_by_drafter(receive(inlet, PATIENCE_S)) == messages.Leave("first")
+    inlet.close()
+    outlet.close()
+
+
+def test_channels_are_not_shared_and_the_lowest_free_one_is_taken():
+    first, second = ChannelLease.take(), ChannelLease.take()
+    assert first.channel != second.channel
+    first.close()
+    again = ChannelLease.take()
+    assert again.channel == first.channel
+    again.close()
+    second.close()
+
+
+def test_a_directory_open_to_others_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / f"headstart-{os.getuid()}").mkdir(mode=0o777)
+    (tmp_path / f"headstart-{os.getuid()}").chmod(0o777)
+    with pytest.raises(DraftingError, match="open to others"):
+        ChannelLease.take()
+
+
+def test_the_scheduler_gets_drafts_of_its_requests_early_ones_too(channel):
+    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler.begin("request-1", "one")
+    send_surely(drafter, drafted("early", tokens=(1,)))
+    send_surely(drafter, drafted("one"))
+    assert heard_until(scheduler, "request-1") == Draft((5, 6, 7), "eventgpt", 1.5, 0)
+    assert scheduler.begin("request-2", "early") == Draft((1,), "eventgpt", 1.5, 0)
+    scheduler.end("request-1")
+    send_surely(drafter, drafted("one"))
+    send_surely(drafter, drafted("early", tokens=(1, 2)))
+    assert heard_until(scheduler, "request-2").tokens == (1, 2)
+
+
+def test_drafts_for_requests_that_never_come_are_forgotten(channel):
+    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler.begin("request", "last")
+    for number in range(2 * MAX_EARLY_ASKS):
+        send_surely(drafter, drafted(f"stranger-{number}"))
+    send_surely(drafter, drafted("last"))
+    heard_until(scheduler, "request")
+    assert scheduler.begin("x", "stranger-0") is None
+    assert scheduler.begin("y", f"stranger-{2 * MAX_EARLY_ASKS - 1}") is not None
+
+
+def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):
+    asks, drafter = channel.asks_in(), channel.drafts_out()
+    scheduler = SchedulerEnd(channel, resync=True)
+    scheduler.begin("request", "one")
+    send_surely(drafter, drafted("one"))
+    heard_until(scheduler, "request")
+
+    def told(confirmed):
+        # A message of our own marks where those of the call end.
+        scheduler.follow("request", confirmed)
+        mark = messages.Leave("mark")
+        send_surely(scheduler._asks, mark)
+        heard = []
+        while (heard_next := messages.read_by_drafter(receive(asks, PATIENCE_S))) != mark:
+            heard.append(heard_next)
+        return heard
+
+    assert told([5, 6]) == []
+    assert told([5, 6, 9]) == [messages.Said("one", (5, 6, 9))]
+    assert told([5, 6, 9, 1]) == []  # it has not answered yet
+    long = [5, 6, 9, *range(100, 100 + TOLD_AGAIN_AFTER)]
+    assert told(long) == [messages.Said("one", tuple(long))]  # the first telling was lost
+    assert told([*long, 1]) == []
+    send_surely(drafter, drafted("one", start=len(long), tokens=(1, 2)))
+    heard_until(scheduler, "request")
+    assert told([*long, 1]) == []
+    left_behind = [*long, 1, 2, 3]
+    assert told(left_behind) == [messages.Said("one", tuple(left_behind))]
+    assert told([]) == []
+
+
+def test_a_listener_hands_on_the_drafts_of_the_requests_it_hears_for(channel):
+    listener, outlet = DraftListener(channel), channel.previews_out()
+    ready, heard = [], []
+    listener.on_ready = ready.append
+    with listener.hearing("mine", heard.append):
+        for message in (drafted("other"), messages.Ready(7), drafted("mine")):
+            send_surely(outlet, message)
+        outlet.send(b"noise")
+        deadline = time.monotonic() + PATIENCE_S
+        while not heard and time.monotonic() < deadline:
+            time.sleep(0.005)
+    assert heard == [drafted("mine")]
+    assert ready == [7]
+    listener.close()
+    outlet.close()
+
+
+def test_what_the_target_is_about_to_verify_can_be_shown(channel):
+    inlet, scheduler = channel.previews_in(), SchedulerEnd(channel, resync=True)
+    scheduler.begin("request", "one")
+    draft = Draft((3, 4), "memory", 2.0, 1)
+    deadline = time.monotonic() + PATIENCE_S
+    data = None
+    while data is None and time.monotonic() < deadline:
+        scheduler.show("request", draft)
+        data = receive(inlet, 0.01)
+    assert messages.read_from_drafter(data) == messages.Drafted("one", draft)
+    inlet.close()
+
+
+def test_a_channel_is_over_sockets_of_files_alone():
+    assert DraftChannel("/x")._address("asks") == "ipc:///x/asks"
+    assert zmq.has("ipc")

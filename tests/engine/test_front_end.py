@@ -1,0 +1,108 @@
+"""One question under way: which drafts are shown, and what the request says to the drafters."""
+
+import asyncio
+import time
+
+import pytest
+
+pytest.importorskip("vllm")
+from tests.models.oracle import random_asked
+
+from headstart import Video
+from headstart.answers.preview import Confirmed, Preview, Retracted
+from headstart.engine.drafter.messages import Drafted
+from headstart.engine.question import Question
+from headstart.engine.request_record import RequestRecord
+from headstart.engine.request_tags import RequestTags
+from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import StreamKey
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def ask(headstart):
+    """Runs ``check(asking, said)`` while a question is under way on the shared engine."""
+    front_end = headstart._target.front_end
+
+    def run(check, **options):
+        async def under_way():
+            now_s = time.monotonic()
+            record = RequestRecord("id", now_s, now_s)
+            with front_end.asking(Question("What?", **options), record) as asking:
+                return await check(asking, record.token_ids)
+
+        return headstart._loop.submit(under_way()).result(60)
+
+    return run
+
+
+def drafted(tokens, start=0, source="memory", made_at_s=0.0):
+    return Drafted("id", Draft(tuple(tokens), source, made_at_s, start))
+
+
+def test_a_draft_is_shown_where_the_answer_has_come_to_it(ask, headstart):
+    text = headstart._target.front_end.engine.text
+
+    async def check(asking, said):
+        asking.hear(drafted([40, 41], start=2))
+        assert asking.previews() == []  # nothing says how the answer gets there
+        asking.hear(drafted([30, 31, 40, 41]))
+        assert asking.previews() == [Preview(text([30, 31, 40, 41]), "memory")]
+        assert asking.previews() == []  # nothing new
+        said += [30, 31]
+        assert asking.screen.confirm(text([30, 31])) == [Confirmed(text([30, 31]))]
+        said += [99]
+        shown = asking.screen.confirm(text([30, 31, 99])[len(text([30, 31])) :])
+        assert isinstance(shown[0], Retracted)
+        assert asking.previews() == []  # the draft says otherwise than the target
+        asking.hear(drafted([50], start=9))
+        assert asking.previews() == []
+
+    ask(check, previews=True)
+
+
+def test_a_draft_of_the_answer_reads_as_the_answer_does(headstart, rng):
+    engine, compared = headstart._target.front_end.engine, 0
+    for asked in random_asked(rng, 4):
+        video = Video.from_frames(asked.frames, fps=8)
+        answer = headstart.ask(video, asked.question, max_tokens=24)
+        known = engine._vocabulary.text_prefix(answer.token_ids)
+        text = engine.text(answer.token_ids)
+        # The last piece may be a part of a character, which the target's text holds back.
+        assert answer.text.startswith(text.rstrip("\ufffd"))
+        compared += len(known) > 1
+    assert compared, "every answer began with what is not text"
+
+
+@pytest.mark.parametrize("hostile", [[-1], [2**31], [10**9, 30]])
+def test_ids_that_are_not_text_are_not_shown(ask, hostile):
+    async def check(asking, said):
+        asking.hear(drafted(hostile))
+        return asking.previews()
+
+    assert ask(check, previews=True) == []
+
+
+def test_news_of_drafts_reach_only_a_question_that_wants_previews(ask):
+    async def check(asking, said):
+        heard = []
+        asking.on_news = lambda: heard.append(1)
+        asking.hear(drafted([30]))
+        await asyncio.sleep(0)
+        return len(heard)
+
+    assert ask(check, previews=True) == 1
+    assert ask(check, previews=False) == 0
+
+
+def test_a_question_that_is_not_drafted_says_nothing_to_the_drafters(ask):
+    async def check(asking, said):
+        return asking.tags
+
+    stream = StreamKey("north", "camera")
+    assert ask(check, is_drafted=False, stream=stream) is None
+    expected = RequestTags(stream, "north", "What?", 0.5, (1, 2), "id")
+    tags = ask(check, stream=stream, tenant="north", change=0.5, prediction=(1, 2))
+    assert tags == expected
+    assert RequestTags.parse(tags.extra_args()) == expected

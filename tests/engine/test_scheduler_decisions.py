@@ -1,0 +1,241 @@
+"""What our scheduler decides, seen without an engine."""
+
+import pytest
+
+pytest.importorskip("vllm")
+import torch
+from tests.schedule_harness import (
+    BLOCK_SIZE,
+    Asked,
+    Player,
+    Turn,
+    scheduler,
+)
+from tests.schedule_target import Mind, likely_answer
+from vllm.v1.kv_cache_interface import MambaSpec
+
+from headstart.engine.options import MAX_VERIFIED_TOKENS, check_drafting
+from headstart.engine.stop_strings import num_until_stop
+from headstart.errors import DraftingError
+
+pytestmark = pytest.mark.engine
+
+PROMPT = tuple(range(3, 3 + 2 * BLOCK_SIZE + 1))  # asked again, all but one token is cached
+
+
+def asked(name, prompt=PROMPT, turns=None, session_id=None, told=None, **params):
+    extra_args = None if told is None else {"headstart": told}
+    given = {"ignore_eos": True, "extra_args": extra_args, **params}
+    return Asked(name, turns or (Turn(prompt, given),), session_id=session_id)
+
+
+def play(player, *requests):
+    """What each said, and the steps it took."""
+    steps = []
+    for one in requests:
+        player.add(one)
+    while player.scheduler.requests:
+        steps.append(player.step())
+    return [player.said[one.name].turns[0] for one in requests], steps
+
+
+def drafts_of(steps, name):
+    return [step.scheduled_spec_decode_tokens.get(name, []) for step in steps]
+
+
+def test_a_short_draft_on_a_cached_prompt_is_verified_as_it_is():
+    player = Player(scheduler(8))
+    play(player, asked("first"))
+    right = likely_answer(PROMPT, 20)
+    (said,), steps = play(player, asked("again", told={"draft": right[:3]}))
+    assert said == right
+    assert drafts_of(steps, "again")[0] == right[:3]
+    assert steps[0].num_scheduled_tokens == {"again": 4}
+
+
+def test_a_sampled_request_on_a_cached_prompt_gets_no_blanks():
+    player = Player(scheduler(8))
+    play(player, asked("first"))
+    _, steps = play(player, asked("sampled", temperature=1.0, seed=1))
+    assert [step.num_scheduled_tokens["sampled"] for step in steps] == [1] * 20
+
+
+def test_no_draft_reaches_past_min_tokens():
+    right = likely_answer(PROMPT, 20)
+    player = Player(scheduler(8))
+    _, steps = play(player, asked("least", told={"draft": right}, min_tokens=4))
+    # Three and the step's own, which is the fourth; then as far as there is room.
+    assert [len(draft) for draft in drafts_of(steps, "least")] == [3, 8, 6]
+
+
+@pytest.mark.parametrize("arguments", [{"pipeline_parallel_size": 2}])
+def test_several_batches_in_flight_are_refused_at_the_start(arguments):
+    with pytest.raises(DraftingError, match="Leave out pipeline_parallel_size"):
+        scheduler(8, **arguments)
+
+
+def test_a_draft_longer_than_vllm_verifies_is_refused_where_it_is_given():
+    check_drafting(MAX_VERIFIED_TOKENS)
+    with pytest.raises(DraftingError, match="Give 128 or fewer"):
+        check_drafting(MAX_VERIFIED_TOKENS + 1)
+    with pytest.raises(DraftingError, match="Give 128 or fewer"):
+        scheduler(MAX_VERIFIED_TOKENS + 1)
+
+
+def test_the_bound_on_drafts_is_vllms():
+    from vllm.v1.sample.rejection_sampler import MAX_SPEC_LEN
+
+    assert MAX_VERIFIED_TOKENS == MAX_SPEC_LEN
+
+
+class Recurrent(Player):
+    """A target with one state a request, which vLLM takes back after refused drafts.
+
+    Not in a step that also computes a part of the prompt: there every token counts as known.
+    """
+
+    def __init__(self, scheduler):
+        super().__init__(scheduler)
+        self._states = {}
+
+    def _compute(self, name, num_tokens, draft):
+        request = self.scheduler.requests[name]
+        start = request.num_computed_tokens - num_tokens
+        end = start + num_tokens - len(draft)
+        mind = self._states[name] if start else Mind()
+        minds = []
+        for token in [*request.all_token_ids[start:end], *draft]:
+            mind = mind.after(token)
+            minds.append(mind)
+        self._states[name] = mind
+        self._undoes = {**getattr(self, "_undoes", {}), name: (end - start == 1, minds)}
+        return minds[-1 - len(draft) :] if end == request.num_tokens else []
+
+    def _take(self, step, output):
+        for place, name in enumerate(output.req_ids):
+            decodes, minds = self._undoes[name]
+            said = output.sampled_token_ids[place]
+            if decodes and said:
+                self._states[name] = minds[len(said) - 1]
+        super()._take(step, output)
+
+
+def recurrent(max_draft_tokens):
+    spec = MambaSpec(
+        block_size=BLOCK_SIZE,
+        shapes=((4,),),
+        dtypes=(torch.float32,),
+        num_speculative_blocks=max_draft_tokens,
+    )
+    return Recurrent(scheduler(max_draft_tokens, kv_cache_spec=spec, enable_prefix_caching=False))
+
+
+def test_a_recurrent_model_is_drafted_for_only_where_its_state_can_be_taken_back():
+    right = likely_answer(PROMPT, 20)
+    wrong = [*right[:2], right[2] + 1, *right[3:]]
+    player = recurrent(4)
+    (said,), steps = play(player, asked("one", told={"draft": wrong}))
+    assert said == right
+    drafts = drafts_of(steps, "one")
+    assert drafts[0] == []
+    assert sum(map(len, drafts)) > 4
+
+
+def test_a_recurrent_target_of_these_tests_notices_a_draft_beside_its_prompt(monkeypatch):
+    player = recurrent(4)
+    player.scheduler.has_mamba_layers = False
+    right = likely_answer(PROMPT, 20)
+    wrong = [*right[:2], right[2] + 1, *right[3:]]
+    (said,), _ = play(player, asked("one", told={"draft": wrong}))
+    assert said != right
+
+
+def test_a_block_that_nobody_filled_is_not_found_again():
+    player = Player(scheduler(8, scheduling_policy="priority", max_num_batched_tokens=24))
+    made = player.scheduler
+    player.add(asked("one", max_tokens=8))
+    player.step()
+    (request,) = made.running
+    assert request.num_computed_tokens == 24
+    # As when the next step is laid out, and another request needs the blocks more urgently.
+    made.kv_cache_manager.allocate_slots(request, BLOCK_SIZE // 2)
+    made.running.remove(request)
+    made._preempt_request(request, 0.0)
+    while made.requests:
+        player.step()
+    assert request.num_preemptions == 1
+    assert player.said["one"].turns[0] == likely_answer(PROMPT, 8)
+
+
+def test_vllms_own_name_of_a_session_is_a_streams_name():
+    player = Player(scheduler(8))
+    (first,), _ = play(player, asked("first", session_id="camera"))
+    (again,), steps = play(player, asked("again", session_id="camera"))
+    assert again == first
+    assert sum(map(len, drafts_of(steps, "again"))) == len(first) - len(steps)
+    _, steps = play(player, asked("elsewhere", session_id="another", max_tokens=4))
+    assert not any(drafts_of(steps, "elsewhere"))
+
+
+def test_each_answer_to_a_growing_prompt_is_remembered_and_drafts_the_next():
+    params = {"ignore_eos": True, "extra_args": {"headstart": {"stream": "a", "question": "q"}}}
+    turns = tuple(Turn((5, 6, 7, 8, 9 + number), params) for number in range(3))
+    player = Player(scheduler(8))
+    growing = asked("grows", turns=turns)
+    for number in range(4):  # the fourth says that there is no more
+        player.add(growing, number)
+    drafted = 0
+    while player.scheduler.requests:
+        step = player.step()
+        drafted += sum(map(len, drafts_of([step], "grows")))
+    assert len(player.said["grows"].reasons) == 3
+    assert player.scheduler._num_remembered() == 3
+    assert drafted > 0
+
+
+WORDS = ["The", " car", " sto", "ps.", " A", " dog"]
+
+
+def decode(tokens):
+    return "".join(WORDS[token] for token in tokens)
+
+
+@pytest.mark.parametrize(
+    ("stops", "min_tokens", "expected"),
+    [
+        (["stops"], 0, 4),
+        (["."], 0, 4),
+        (["zebra"], 0, 0),
+        (["T"], 0, 1),
+        (["T"], 2, 0),  # said before it counted
+        (["dog", "car"], 0, 2),
+        (["dog", "car"], 3, 6),
+    ],
+)
+def test_an_answer_ends_with_the_token_that_completes_a_stop_string(stops, min_tokens, expected):
+    assert num_until_stop(range(6), stops, min_tokens, decode) == expected
+
+
+def test_an_answer_ended_by_a_stop_string_is_learnt_and_an_aborted_one_is_not():
+    class Tokenizer:
+        def decode(self, tokens):
+            return "".join(chr(ord("a") + token % 26) for token in tokens)
+
+    player = Player(scheduler(8))
+    player.scheduler.structured_output_manager.tokenizer = Tokenizer()
+    right = likely_answer(PROMPT, 20)
+    stop = Tokenizer().decode(right[3:5])
+    for stops, remembered in (([stop], 1), (None, 0), (["."], 0)):
+        name = f"stops at {stops}"
+        told = {"stream": f"stream {stops}", "question": "q"}
+        # vLLM's front end looks for stop strings, and aborts the request that has said one.
+        player.add(asked(name, told=told, stop=stops))
+        before = player.scheduler._num_remembered()
+        for _ in range(10):
+            player.step()
+        player.abort(name)
+        assert player.scheduler._num_remembered() - before == remembered, stops
+    told = {"stream": f"stream {[stop]}", "question": "q"}
+    (said,), steps = play(player, asked("again", told=told, max_tokens=5))
+    assert said == right[:5]
+    assert len(steps) == 1

@@ -1,0 +1,162 @@
+"""The gateway without an engine: short memory, clients that do not read, missing keys."""
+
+import asyncio
+import json
+
+import httpx
+import pytest
+
+from headstart.serve import gateway as gateway_module
+from headstart.serve.access_log import AccessLog
+from headstart.serve.gateway import Gateway
+from headstart.serve.heartbeat import Heartbeat
+from headstart.serve.quota import Quota
+from headstart.serve.settings import Limits, Settings
+from tests.serve.servers import CHAT
+
+
+class Answers:
+    """In place of `Answering`: answers at once, or streams without end."""
+
+    engine_is_dead = False
+    drafter_state = "none"
+    decoders_state = "up"
+
+    def __init__(self, *, ends: bool = True) -> None:
+        self._ends = ends
+
+    async def engine_is_healthy(self) -> bool:
+        return True
+
+    async def answer(self, context, body, path) -> None:
+        headers = [(b"content-type", b"text/event-stream")]
+        await context.send({"type": "http.response.start", "status": 200, "headers": headers})
+        while not self._ends:
+            await context.send({"type": "http.response.body", "body": b"x", "more_body": True})
+        await context.send({"type": "http.response.body", "body": b"done"})
+
+
+async def respond() -> None:
+    return
+
+
+def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
+    bounds = Limits(**limits)
+    settings = Settings(open=True, limits=bounds, demo=tmp_path)
+    access_log = AccessLog(tmp_path / "log")
+    return Gateway(None, settings, answers, access_log, Quota(bounds), Heartbeat(respond, 30.0))
+
+
+def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
+    async def run() -> list[httpx.Response]:
+        gateway = make_gateway()
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(gateway), base_url="http://here")
+        try:
+            return [await client.request(method, path, content=b"{}") for method, path in asked]
+        finally:
+            await client.aclose()
+            gateway.close()
+
+    return asyncio.run(run())
+
+
+def test_short_of_memory_requests_are_refused_and_ready_says_so(tmp_path):
+    asked = (("POST", CHAT), ("GET", "/ready"), ("GET", "/demo"))
+    enough = replies(lambda: gateway(tmp_path, Answers()), *asked)
+    assert [reply.status_code for reply in enough] == [200, 200, 200]
+    # More than any machine has.
+    short = replies(lambda: gateway(tmp_path, Answers(), min_free_bytes=1 << 60), *asked)
+    assert [reply.status_code for reply in short] == [503, 503, 200]
+    assert int(short[0].headers["retry-after"]) > 0
+    assert "memory" in short[0].text
+    assert short[1].json()["short_of_memory"]
+
+
+def test_a_client_that_does_not_read_keeps_no_slot_and_no_task(tmp_path, monkeypatch):
+    monkeypatch.setattr(gateway_module, "REFUSAL_S", 0.2)
+    sent: list[bytes] = []
+
+    async def run() -> None:
+        made = gateway(tmp_path, Answers(ends=False), request_s=0.3)
+        scope = {"type": "http", "method": "POST", "path": CHAT, "headers": []}
+
+        async def receive():
+            return {"type": "http.request", "body": b"{}", "more_body": False}
+
+        async def send(message) -> None:
+            if message["type"] == "http.response.body":
+                sent.append(message["body"])
+                await asyncio.Event().wait()  # its buffers are full
+
+        try:
+            await asyncio.wait_for(made(scope, receive, send), 5)
+            assert made.admission.num_in_flight == 0
+        finally:
+            made.close()
+
+    asyncio.run(run())
+    assert sent[0] == b"x"
+    assert b"took longer" in sent[-1]
+
+
+def test_a_long_file_is_sent_as_fast_as_the_client_reads(tmp_path):
+    content = bytes(range(256)) * 2048
+    (tmp_path / "clip.mp4").write_bytes(content)
+    pieces: list[bytes] = []
+
+    async def run() -> None:
+        made = gateway(tmp_path, Answers())
+        scope = {"type": "http", "method": "GET", "path": "/demo/clip.mp4", "headers": []}
+
+        async def receive():
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message) -> None:
+            if message["type"] == "http.response.body":
+                pieces.append(message["body"])
+                assert made.admission.num_in_flight == 1, "it counts as in flight until it is read"
+
+        await made(scope, receive, send)
+        made.close()
+
+    asyncio.run(run())
+    assert b"".join(pieces) == content
+    assert max(map(len, pieces)) <= 1 << 16
+
+
+def test_the_demo_lists_videos_with_the_events_of_the_same_name(tmp_path):
+    directory = tmp_path / "demo"
+    directory.mkdir()
+    for name in ("b.mp4", "b.npz", "a.webm", "c.npz", "notes.txt"):
+        (directory / name).write_bytes(b"")
+    (reply,) = replies(lambda: gateway(directory, Answers()), ("GET", "/demo"))
+    assert reply.json() == {
+        "clips": [
+            {"name": "a", "video": "/demo/a.webm", "events": None},
+            {"name": "b", "video": "/demo/b.mp4", "events": "/demo/b.npz"},
+        ]
+    }
+
+
+def test_a_body_counts_against_its_tenants_bytes_as_it_arrives(tmp_path):
+    for limit, status in ((1, 429), (2, 200)):  # the body has two bytes
+        (reply,) = replies(
+            lambda limit=limit: gateway(tmp_path, Answers(), max_tenant_bodies_bytes=limit),
+            ("POST", CHAT),
+        )
+        assert reply.status_code == status
+
+
+@pytest.mark.parametrize("tenants", [{}, {"north": ["key-north"]}])
+def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants):
+    from headstart.serve.auth import Keys
+
+    def with_keys() -> Gateway:
+        settings = Settings(keys=Keys.of({"tenants": tenants}))
+        access_log, quota = AccessLog(tmp_path / "log"), Quota(settings.limits)
+        return Gateway(None, settings, Answers(), access_log, quota, Heartbeat(respond, 30.0))
+
+    asked = (("POST", CHAT), ("GET", "/metrics"), ("GET", "/demo"), ("GET", "/version"))
+    assert {reply.status_code for reply in replies(with_keys, *asked)} == {401}
+    (ready,) = replies(with_keys, ("GET", "/ready"))
+    assert json.loads(ready.text) == {"ready": True}

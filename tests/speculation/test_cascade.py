@@ -1,0 +1,162 @@
+import threading
+from random import Random
+
+import pytest
+from tests.speculation.scripted import Script, Scripted
+
+from headstart.errors import DraftingError
+from headstart.speculation.cascade import MAX_REQUESTS, MIN_MEMORY_TOKENS, Cascade
+from headstart.speculation.draft import NOTHING, Draft
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.memory import Memory
+from headstart.speculation.ngram import Ngram
+from headstart.speculation.verdict import Verdict
+from headstart.speculation.vocabulary import TextVocabulary
+
+CAMERA = StreamKey("tenant", "camera")
+TEXT = TextVocabulary(1000)
+
+
+def answer_with(cascade, answer, request="r", change=0.0, posted=()):
+    """Play the target: returns its answer as the verdicts build it, and who was heard."""
+    cascade.begin(DraftRequest(request, CAMERA, "q", change=change))
+    for draft in posted:
+        cascade.post(request, draft)
+    said, heard = (), []
+    while len(said) < len(answer):
+        proposal = cascade.propose(request, said, 16)
+        heard.append(proposal.source)
+        accepted = Verdict.greedy(proposal, answer[len(said) :]).num_accepted
+        said = answer[: len(said) + accepted + 1]
+    cascade.finish(request, said)
+    return said, heard
+
+
+def random_answers(rng, num_answers):
+    """Answers of a slowly changing stream."""
+    answer = rng.choices(range(50), k=30)
+    for _ in range(num_answers):
+        answer = list(answer)
+        answer[rng.randrange(len(answer))] = rng.randrange(50)
+        yield tuple(answer)
+
+
+@pytest.mark.parametrize("corruption", [0.0, 0.3, 1.0])
+def test_any_mixture_of_drafters_reproduces_the_answers_exactly(corruption):
+    rng = Random(6)
+    answers = {str(i): answer for i, answer in enumerate(random_answers(rng, 60))}
+    scripted = Scripted(answers, Script(acceptance=0.7, corruption=corruption))
+    cascade = Cascade([Memory(), scripted, Ngram()], TEXT)
+    for request, answer in answers.items():
+        rubbish = tuple(rng.choices([-1, 5, 7, 10**6], k=20))
+        posted = [Draft(rubbish, "hostile", 0.0), Draft(answer[:5], "late", 0.0)]
+        said, _ = answer_with(cascade, answer, request, rng.random(), posted)
+        assert said == answer
+
+
+def test_every_proposal_is_text():
+    cascade = Cascade([Scripted({"r": [5, 6]}, Script(corruption=1.0))], TEXT)
+    cascade.begin(DraftRequest("r", CAMERA, "q"))
+    assert cascade.propose("r", [], 8) == NOTHING
+
+
+def test_the_source_that_earns_more_comes_to_speak_first():
+    cascade = Cascade([Memory()], TEXT)
+    rng = Random(7)
+    first = []
+    for number in range(40):
+        answer = tuple(rng.choices(range(500), k=20))  # memory cannot know it, the other does
+        posted = [Draft(answer, "seeing", 0.0)]
+        _, heard = answer_with(cascade, answer, str(number), posted=posted)
+        first.append(heard[0])
+    assert set(first[5:]) == {"seeing"}
+    assert cascade.earnings.accepted("seeing", CAMERA) > cascade.earnings.accepted("memory", CAMERA)
+
+
+def test_a_source_never_heard_still_earns():
+    cascade = Cascade([Memory()], TEXT)
+    answer = tuple(range(20))
+    for number in range(30):
+        answer_with(cascade, answer, str(number), posted=[Draft(answer, "seeing", 0.0)])
+    assert cascade.earnings.accepted("seeing", CAMERA) > 8
+
+
+def test_change_takes_trust_from_memory():
+    cascade = Cascade([Memory(), Ngram()], TEXT)
+    answer = tuple(range(100, 140))
+    for number in range(20):
+        answer_with(cascade, answer, str(number))
+    cascade.begin(DraftRequest("same", CAMERA, "q", change=0.0))
+    cascade.begin(DraftRequest("new", CAMERA, "q", change=1.0))
+    assert len(cascade.propose("same", [], 32).tokens) == 32
+    assert len(cascade.propose("new", [], 32).tokens) == MIN_MEMORY_TOKENS
+    cascade.post("new", Draft((1, 2), "seeing", 0.0))
+    assert cascade.propose("new", [], 32).source == "seeing"
+
+
+def test_drafts_for_dead_requests_are_dropped():
+    cascade = Cascade([Memory()], TEXT)
+    cascade.post("never begun", Draft((1,), "a", 0.0))
+    answer_with(cascade, (1, 2, 3))
+    cascade.post("r", Draft((1,), "a", 0.0))
+    assert cascade.propose("r", [], 8) == NOTHING
+    cascade.finish("r", [1, 2])
+
+
+def test_nobody_speaks_in_a_drafters_name():
+    cascade = Cascade([Memory()], TEXT)
+    cascade.begin(DraftRequest("r", CAMERA, "q"))
+    cascade.post("r", Draft((1,), "memory", 0.0))
+    assert cascade.propose("r", [], 8) == NOTHING
+
+
+def test_requests_the_engine_lost_are_let_go():
+    cascade = Cascade([Memory(), Ngram()], TEXT)
+    for number in range(MAX_REQUESTS + 10):
+        cascade.begin(DraftRequest(str(number), CAMERA, "q"))
+    assert cascade.order("0") == []
+    assert cascade.order(str(MAX_REQUESTS + 9)) == ["memory", "ngram"]
+
+
+def test_posting_from_another_thread_until_after_the_end_disturbs_nothing():
+    cascade = Cascade([Memory()], TEXT)
+    done = threading.Event()
+
+    def post():
+        rng = Random(8)
+        while not done.is_set():
+            tokens = tuple(rng.choices([-1, 1, 2, 10**9], k=10))
+            cascade.post(str(rng.randrange(50)), Draft(tokens, str(rng.randrange(20)), 0.0))
+
+    poster = threading.Thread(target=post)
+    poster.start()
+    try:
+        for number, answer in enumerate(random_answers(Random(9), 50)):
+            assert answer_with(cascade, answer, str(number))[0] == answer
+    finally:
+        done.set()
+        poster.join()
+
+
+def test_two_drafters_of_one_name_are_refused():
+    with pytest.raises(DraftingError, match="same name"):
+        Cascade([Memory(), Memory()], TEXT)
+
+
+def test_a_change_outside_its_range_is_refused():
+    with pytest.raises(DraftingError, match="change"):
+        DraftRequest("r", CAMERA, "q", change=1.5)
+
+
+def test_asking_again_before_the_target_speaks_is_one_pass_to_judge():
+    """Chunks of a long prompt ask again and again; what came meanwhile must earn its due."""
+    times = iter(float(number) for number in range(1000))
+    cascade = Cascade([Memory()], TEXT, clock=lambda: next(times))
+    answer = tuple(range(20))
+    cascade.begin(DraftRequest("r", CAMERA, "q"))
+    for _ in range(20):
+        assert cascade.propose("r", [], 16) == NOTHING
+    cascade.post("r", Draft(answer, "seeing", 0.0))
+    assert cascade.propose("r", [], 16).tokens == answer[:16]
+    cascade.finish("r", answer)
+    assert cascade.earnings.accepted("seeing", CAMERA) > 1

@@ -1,0 +1,91 @@
+"""Each example runs as its docstring says. The server's is in tests/serve/test_openai_client.py."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory) -> list[str]:
+    """Two seconds of a street, the same."""
+    from headstart_lab.street import street_video
+
+    paths = [tmp_path_factory.mktemp("street") / f"second-{number}.mp4" for number in range(2)]
+    for path in paths:
+        street_video(num_frames=16, width=96, height=64).write(path)
+    return [str(path) for path in paths]
+
+
+def run(name: str, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "VLLM_LOGGING_LEVEL": "ERROR"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_the_docstring_says_how_to_run_it(example):
+    said = ast.get_docstring(ast.parse(example.read_text()))
+    assert f"\n    python examples/{example.name} " in said
+    assert f"(examples/{example.name})" in (EXAMPLES.parent / "README.md").read_text()
+
+
+@pytest.mark.engine
+def test_a_second_question_on_a_clip_finds_its_frames_cached(tiny_target, clips):
+    said = run("ask.py", tiny_target, clips[0])
+    for stage in ("load", "preprocess", "vision", "prefill", "decode"):
+        assert re.search(rf"^{stage} +\d+\.\d ms$", said, flags=re.MULTILINE)
+    assert re.search(r"^(\d+) of \d+ prompt tokens were cached", said, flags=re.MULTILINE)[1] != "0"
+
+
+@pytest.mark.engine
+def test_a_session_drafts_from_its_first_answer_and_shows_it_early(tiny_target, clips):
+    said = run("session.py", tiny_target, *clips)
+    counts = re.findall(r"^(\d+) passes for (\d+) tokens", said, flags=re.MULTILINE)
+    (alone, num_tokens), (remembered, _) = [tuple(map(int, pair)) for pair in counts]
+    assert alone == num_tokens
+    assert remembered < num_tokens
+    assert said.index("drafted by memory") < said.index("the target's words")
+    accepted = re.search(r"^(\d+) of \d+ were drafted$", said, flags=re.MULTILINE)
+    assert int(accepted[1]) > 0
+
+
+@pytest.mark.engine
+def test_a_drafter_of_ones_own_drafts_for_another_camera(tiny_target, clips):
+    left, right = run("own_drafter.py", tiny_target, clips[0]).split("right camera: ")
+    assert "accepted" not in left
+    assert re.search(r"same question: [1-9]\d* of \d+ accepted", right)
+
+
+def test_a_log_is_replayed_in_the_order_of_time(tmp_path):
+    words = "We see a red car on the left and a {} straight ahead of us, waiting.".format
+    log = tmp_path / "answers.jsonl"
+    rows = [
+        {"time": time, "camera": "front", "question": "What is there?", "answer": words(thing)}
+        for time, thing in ((3, "tram"), (1, "bus"), (2, "tram"))
+    ]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = run("replay_logs.py", log)
+    per_pass = {
+        method: float(number)
+        for number, method in re.findall(r"^ *([\d.]+) words a pass  ([^(\n]+)", said, re.MULTILINE)
+    }
+    # 18 words and marks in each answer. In the order of time the first takes a pass for each, the
+    # second two because of its new word, and the third, which repeats it, one.
+    assert per_pass["previous answer"] == pytest.approx(3 * 18 / (18 + 2 + 1), abs=0.01)
+    assert per_pass["ngram"] == 1.0
+    assert per_pass["memory"] > 2

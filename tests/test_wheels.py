@@ -1,0 +1,159 @@
+"""The two distributions as wheels: what is in them, and headstart's alone without an engine."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.test_base_install import requirements_directory
+
+ROOT = Path(__file__).parents[1]
+NOT_IN_A_BUILD = shutil.ignore_patterns("*.egg-info", "__pycache__", "build", "*.pt", "*.partial")
+PAIR = {
+    f"headstart_lab/pair/{model}/{name}"
+    for model in ("target", "drafter")
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+}
+NOTES = {
+    f"headstart_lab/pair/training/{model}/{name}"
+    for model in ("target", "drafter")
+    for name in ("loss.png", "results.json")
+}
+
+
+def build(source: Path, output: Path) -> Path:
+    """The wheel of a source directory; setuptools writes into it, so it is a copy."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps"]
+    pip += ["--no-build-isolation", "--wheel-dir", str(output), str(source)]
+    subprocess.run(pip, check=True, capture_output=True, text=True)
+    (wheel,) = output.glob("*.whl")
+    return wheel
+
+
+def files_in(wheel: Path) -> set[str]:
+    return {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
+
+
+@pytest.fixture(scope="module")
+def headstart_wheel(tmp_path_factory):
+    source = tmp_path_factory.mktemp("headstart")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "src", source / "src", ignore=NOT_IN_A_BUILD)
+    return build(source, tmp_path_factory.mktemp("headstart-wheel"))
+
+
+@pytest.fixture(scope="module")
+def lab_wheel(tmp_path_factory):
+    """Built from a checkout in which a training run has left its state."""
+    source = tmp_path_factory.mktemp("lab") / "lab"
+    shutil.copytree(ROOT / "lab", source, ignore=NOT_IN_A_BUILD)
+    training = source / "headstart_lab" / "pair" / "training"
+    (training / "tokenizer").mkdir(parents=True)
+    (training / "tokenizer" / "tokenizer.json").write_text("{}")
+    for name in ("checkpoint.pt", "eyes.pt", "checkpoint.pt.partial"):
+        (training / "target" / name).write_text("state")
+    return build(source, tmp_path_factory.mktemp("lab-wheel"))
+
+
+def modules(package: Path) -> set[str]:
+    return {str(path.relative_to(package.parent)) for path in package.rglob("*.py")}
+
+
+def test_headstart_brings_its_modules_its_types_and_its_page_and_no_lab(headstart_wheel):
+    files = files_in(headstart_wheel)
+    page = "headstart/serve/" + next((ROOT / "src/headstart/serve").glob("*.html")).name
+    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", page}
+    assert headstart_wheel.stat().st_size < 1_000_000
+
+
+def test_the_lab_brings_its_modules_and_the_pair_and_no_training_state(lab_wheel):
+    package = ROOT / "lab" / "headstart_lab"
+    data = files_in(lab_wheel) - modules(package) - {"headstart_lab/py.typed"}
+    assert not modules(package) - files_in(lab_wheel)
+    assert data >= PAIR | NOTES
+    allowed = ("headstart_lab/pair/target/", "headstart_lab/pair/drafter/")
+    assert {name for name in data if not name.startswith(allowed)} == NOTES
+
+
+def test_the_lab_registers_its_commands_and_workloads(lab_wheel):
+    archive = ZipFile(lab_wheel)
+    (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+    assert archive.read(entry_points).decode().split() == [
+        *("[headstart.commands]", "lab", "=", "headstart_lab.cli:app"),
+        *("[headstart.workloads]", "lab", "=", "headstart_lab.workloads:lab_workloads"),
+    ]
+
+
+def test_headstart_never_imports_the_lab():
+    for module in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.split(".")[0] == "headstart_lab"], module
+
+
+@pytest.fixture(scope="module")
+def installed(headstart_wheel, tmp_path_factory):
+    """A directory with headstart from its wheel, its requirements, and nothing else."""
+    site = requirements_directory(tmp_path_factory.mktemp("site"))
+    ZipFile(headstart_wheel).extractall(site)
+    return site
+
+
+def run(installed, *arguments):
+    code = (
+        f"import sys; sys.path[:0] = [{str(installed)!r}]; from headstart.cli import main; main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_the_wheel_alone_runs(installed):
+    done = run(installed, "plan", "--prefill-ms", "326", "--step-ms", "13.8")
+    assert done.returncode == 0, done.stderr
+    done = run(installed, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "pip install headstart-lab" in " ".join(done.stdout.replace("│", "").split())
+
+
+@pytest.mark.parametrize("arguments", [["lab"], ["lab", "--help"], ["lab", "demo", "--clips", "2"]])
+def test_lab_commands_say_what_to_install(installed, arguments):
+    done = run(installed, *arguments)
+    assert done.returncode == 1
+    assert "pip install headstart-lab" in done.stderr
+    assert "pip install ./lab" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bench_without_recordings_says_what_to_install(installed, tmp_path):
+    done = run(installed, "bench", "--target=nowhere", f"--out={tmp_path}")
+    assert done.returncode == 1
+    assert "pip install headstart-lab" in done.stderr
+    assert "--folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_lab_of_another_version_leaves_headstarts_own_commands_alone(installed, tmp_path):
+    site = tmp_path / "site"
+    shutil.copytree(installed, site, symlinks=True)
+    metadata = site / "headstart_lab-9.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Name: headstart-lab\nVersion: 9\n")
+    (metadata / "entry_points.txt").write_text(
+        "[headstart.commands]\nlab = headstart_lab.cli:app\n"
+    )
+    assert run(site, "plan", "--prefill-ms", "326", "--step-ms", "13.8").returncode == 0
+    assert run(site, "--help").returncode == 0
+    done = run(site, "lab", "demo")
+    assert done.returncode == 1
+    assert "headstart_lab.cli:app does not load" in done.stderr
