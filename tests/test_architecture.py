@@ -77,6 +77,16 @@ def test_the_layer_rule_itself_catches_upward_and_sideways_imports():
     assert upward_imports("cli", {"engine", "media"}) == set()
 
 
+def test_the_drafters_folder_knows_nothing_of_who_uses_it():
+    folder = "headstart.engine.drafter"
+    imports = {dotted(m): own_imports(m) for m in MODULES if layer_of(m) == "engine"}
+    inside = {name for name in imports if name.startswith(folder)}
+    users = {name for name in imports.keys() - inside if imports[name] & inside}
+    assert users  # the front end among them
+    for name in inside:
+        assert not imports[name] & users, name
+
+
 def find_cycle(graph: dict[str, set[str]]) -> list[str]:
     done: set[str] = set()
 
