@@ -43,7 +43,7 @@ def main() -> None:
         for chunk in chunks:
             told = getattr(chunk, "headstart", None) or {}
             if "preview" in told:
-                print(f"[{told['source']} expects: {told['preview']}]")
+                print(f"\n[{told['source']} expects: {told['preview']!r}]")
             if chunk.choices and chunk.choices[0].delta.content:
                 print(chunk.choices[0].delta.content, end="", flush=True)
             if "passes" in told:

@@ -10,16 +10,27 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "openai_client.py"
 
 
-@pytest.mark.engine
-def test_the_first_answer_is_previewed_as_the_second(server, clips):
+def run(server, clip: Path) -> str:
     done = subprocess.run(
-        [sys.executable, str(EXAMPLE), server.url, str(clips / "dusk.mp4"), "--key", "key-south"],
+        [sys.executable, str(EXAMPLE), server.url, str(clip), "--key", "key-south"],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    first, second = (int(count) for count in re.findall(r"^(\d+) passes$", done.stdout, re.M))
+    return done.stdout
+
+
+@pytest.mark.engine
+def test_the_first_answer_drafts_the_second_and_is_previewed(server, clips):
+    said = run(server, clips / "dusk.mp4")
+    first, second = (int(count) for count in re.findall(r"^(\d+) passes$", said, re.M))
     assert second < first
-    assert re.search(r"^\[memory expects: .+\]$", done.stdout, re.M)
+    is_previewed = re.compile(r"^\[memory expects: .+\]$", re.M).search
+    # An answer does not wait for its previews: on a busy machine it may be complete before them.
+    server.wait_until(
+        lambda: is_previewed(said) or is_previewed(run(server, clips / "dusk.mp4")),
+        "a preview of what is remembered",
+        300,
+    )
