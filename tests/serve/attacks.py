@@ -111,5 +111,5 @@ def repeated_frame(num_frames: int = 10) -> bytes:
 
 def optional_properties(count: int) -> dict[str, Any]:
     """A JSON schema whose grammar has to allow every subset of so many properties."""
-    properties = {f"p{number}": {"type": "integer"} for number in range(count)}
+    properties: dict[str, Any] = {f"{number:x}": {} for number in range(count)}
     return {"type": "object", "properties": properties, "additionalProperties": False}

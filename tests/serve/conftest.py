@@ -62,6 +62,7 @@ def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Serve
             "port": port,
             "demo": clips,
             "log": "/dev/full",  # a full disk from the first line on
+            "warm_memory": False,  # what each stream remembers is seen apart from the others
         },
         "tenants": {"north": ["key-north", "key-north-2"], "south": ["key-south"]},
         "operators": {"watcher": ["key-operator"]},

@@ -77,7 +77,7 @@ def test_a_client_that_does_not_read_keeps_no_slot_and_no_task(tmp_path, monkeyp
     sent: list[bytes] = []
 
     async def run() -> None:
-        made = gateway(tmp_path, Answers(ends=False), request_s=0.3)
+        made = gateway(tmp_path, Answers(ends=False), request_s=1.0)
         scope = {"type": "http", "method": "POST", "path": CHAT, "headers": []}
 
         async def receive():
@@ -89,7 +89,7 @@ def test_a_client_that_does_not_read_keeps_no_slot_and_no_task(tmp_path, monkeyp
                 await asyncio.Event().wait()  # its buffers are full
 
         try:
-            await asyncio.wait_for(made(scope, receive, send), 5)
+            await asyncio.wait_for(made(scope, receive, send), 60)
             assert made.admission.num_in_flight == 0
         finally:
             made.close()

@@ -13,7 +13,7 @@ from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits, Settings
 from headstart.serve.uploads import Uploads
 
-LIMITS = Limits(max_media_file_bytes=1000, decode_s=1.0)
+LIMITS = Limits(max_media_file_bytes=1000, decode_s=3.0)
 
 
 class Camera(BaseHTTPRequestHandler):
@@ -28,7 +28,7 @@ class Camera(BaseHTTPRequestHandler):
             self.end_headers()
             return
         if self.path == "/silent":
-            self.server.silence.wait(10)
+            self.server.silence.wait(120)
         Camera.shown += 1
         content = b"x" * 2000 if self.path == "/large" else b"picture %d" % Camera.shown
         self.send_response(404 if self.path == "/missing" else 200)

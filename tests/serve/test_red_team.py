@@ -32,16 +32,15 @@ from tests.serve.servers import (
     asking,
     data_url,
     free_port,
+    metric,
     toml,
     with_events,
 )
 
 engine = pytest.mark.engine
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """After this a client of these tests gives up and the test fails."""
-AT_ONCE_S = 10.0
-"""An ordinary question, beside an attack on two busy cores. Alone it takes half a second."""
 MIB = 1 << 20
 
 
@@ -60,6 +59,16 @@ def refused(reply: httpx.Response, *words: str) -> None:
         assert word in reply.text, reply.text[:500]
     for secret in ("Traceback", "site-packages", 'File "'):
         assert secret not in reply.text, reply.text[:500]
+
+
+def at_once_s(client: httpx.Client, body: dict) -> float:
+    """How long this question may take beside an attack: so much for what it takes alone, now.
+
+    Half a second on a quiet machine with two cores. An attack that worked took minutes.
+    """
+    began_s = time.monotonic()
+    assert post(client, body).status_code == 200
+    return 10.0 + 20 * (time.monotonic() - began_s)
 
 
 @engine
@@ -101,7 +110,8 @@ def trap(directory: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 @engine
-def test_02_a_video_opens_no_other_file_and_no_port(server, north, tmp_path):
+def test_02_a_video_opens_no_other_file_and_no_port(server, north, clips, tmp_path):
+    at_once = at_once_s(north, asking(clips / "street.mp4", "What is there?"))
     here = Path(f"/proc/{server.process.pid}/cwd").resolve()
     with trap(here) as (near, opened), trap(tmp_path) as (far, opened_far):
         port = free_port()
@@ -123,21 +133,22 @@ def test_02_a_video_opens_no_other_file_and_no_port(server, north, tmp_path):
                     assert opened == opened_far == [], f"opened by {script!r} as {kind}"
                     assert not watcher.seen.ports, f"{watcher.seen.ports}, by {script!r}"
                     refused(reply)
-                    assert took_s < AT_ONCE_S, f"{took_s:.1f} s for {script!r}"
+                    assert took_s < at_once, f"{took_s:.1f} s for {script!r}"
 
 
 @engine
 def test_03_no_small_file_stops_the_others(server, north, south, clips):
     body = asking(clips / "street.mp4", "Does it go on?")
+    at_once = at_once_s(south, body)
     for dtype in ("'O'", '"|O"', "'|O8'"):
-        hostile = with_events(body, url=encoded(attacks.shared_tuples(dtype, 30)))
+        hostile = with_events(body, url=encoded(attacks.shared_tuples(dtype, 40)))
         with neighbour(south, body) as waits:
             reply = post(north, hostile)
             time.sleep(1.0)
         assert waits.seconds, "the other tenant was not answered at all"
-        assert waits.longest_s < AT_ONCE_S, f"the other tenant waited {waits.longest_s:.1f} s"
+        assert waits.longest_s < at_once, f"the other tenant waited {waits.longest_s:.1f} s"
         assert not waits.failures
-        refused(reply, "pickle")
+        refused(reply, "pickled, which is not read here")
 
 
 @engine
@@ -159,38 +170,37 @@ def test_04_decoded_video_is_bounded(server, north, south, clips, tmp_path):
 
 
 @engine
-def test_05_slow_recordings_keep_nobody_waiting(server, north, south, clips):
+def test_05_slow_recordings_keep_nobody_waiting(server, north, south, operator, clips):
     body = asking(clips / "street.mp4", "Who waits?")
     kept = north.post(UPLOADS, content=attacks.wide_recording())
-    assert kept.status_code in (201, 400), kept.text
+    assert kept.status_code == 201, kept.text
     packets = encoded(attacks.empty_packets(60))
     slow = with_events(body, url=packets, start_us=0, stop_us=1000)
+    at_once, num_killed = at_once_s(south, body), metric(operator, "headstart_workers_killed")
 
-    def picture() -> float:
-        began_s = time.monotonic()
-        if kept.status_code == 201:
-            reply = north.get(kept.headers["location"], timeout=PATIENCE_S)
-            assert reply.status_code < 500, reply.text[:300]
-        return time.monotonic() - began_s
+    def picture() -> int:
+        return north.get(kept.headers["location"], timeout=PATIENCE_S).status_code
 
-    def unpack() -> float:
-        began_s = time.monotonic()
-        assert post(north, slow).status_code < 500
-        return time.monotonic() - began_s
+    def unpack() -> int:
+        return post(north, slow).status_code
 
-    for attack in (picture, unpack):
+    for attack, done in ((picture, 200), (unpack, 400)):
         with (
             neighbour(south, body) as waits,
             Watcher(server) as watcher,
             ThreadPoolExecutor(2 * MAX_TENANT_REQUESTS) as threads,
         ):
             before = watcher.seen.tree_bytes
-            took = list(threads.map(lambda _: attack(), range(2 * MAX_TENANT_REQUESTS)))  # noqa: B023
-        assert waits.longest_s < AT_ONCE_S, f"{attack.__name__}: {waits.longest_s:.1f} s"
+            said = set(threads.map(lambda _: attack(), range(2 * MAX_TENANT_REQUESTS)))  # noqa: B023
+        assert done in said, f"{attack.__name__}: {said}"
+        assert said <= {done, 429}, f"{attack.__name__}: {said}"
+        assert waits.seconds, "the other tenant was not answered at all"
+        assert waits.longest_s < at_once, f"{attack.__name__}: {waits.longest_s:.1f} s"
         assert not waits.failures
-        assert max(took) < PATIENCE_S / 2, f"{attack.__name__} took {max(took):.1f} s"
         grown = watcher.seen.tree_bytes - before
         assert grown < 2048 * MIB, f"{attack.__name__}: {grown // MIB} MiB"
+    killed = metric(operator, "headstart_workers_killed") - num_killed
+    assert not killed, "none of them may take so long that its decoder has to be killed"
 
 
 def test_06_no_key_is_not_an_open_door(tmp_path, monkeypatch):
@@ -297,12 +307,10 @@ def test_10_a_hung_engine_is_not_ready(server, north, clips):
     assert stranger.get("/ready").status_code == 200
     engine_process.suspend()
     try:
-        server.wait_until(
-            lambda: stranger.get("/ready", timeout=5.0).status_code == 503, "/ready at 503", 60
-        )
+        server.wait_until(lambda: stranger.get("/ready").status_code == 503, "/ready at 503")
     finally:
         engine_process.resume()
-    server.wait_until(lambda: stranger.get("/ready").status_code == 200, "it ready again", 45)
+    server.wait_until(lambda: stranger.get("/ready").status_code == 200, "it ready again")
     assert post(north, asking(clips / "street.mp4", "Back?")).status_code == 200
 
 
@@ -394,8 +402,13 @@ def test_13_only_text_parts_hold_text(north, clips):
 @engine
 def test_14_grammars_are_bounded(north, south, clips):
     body = asking(clips / "street.mp4", "In what form?", max_tokens=2)
-    for count in (3000, 1200):
-        schema = attacks.optional_properties(count)
+    beside = asking(clips / "street.mp4", "Beside it?")
+    at_once = at_once_s(south, beside)
+    long, slow = (attacks.optional_properties(count) for count in (7000, 5000))
+    for schema, words in (
+        (long, "65536 bytes"),
+        (slow, "the grammar of the answer cannot be read"),
+    ):
         for bound in (
             {
                 "response_format": {
@@ -405,15 +418,12 @@ def test_14_grammars_are_bounded(north, south, clips):
             },
             {"structured_outputs": {"json": schema}},
         ):
-            with neighbour(south, asking(clips / "street.mp4", "Beside it?")) as waits:
-                began_s = time.monotonic()
-                reply = post(north, {**body, **bound})
-                took_s = time.monotonic() - began_s
-            assert took_s < 4.0, f"{count} properties took {took_s:.1f} s"
-            assert waits.longest_s < AT_ONCE_S
-            if count == 3000:
-                refused(reply)
-            assert reply.status_code < 500
+            with neighbour(south, beside) as waits:
+                refused(post(north, {**body, **bound}), words)
+            assert waits.longest_s < at_once, f"the other tenant waited {waits.longest_s:.1f} s"
+            assert not waits.failures
+    quick = {"structured_outputs": {"json": attacks.optional_properties(100)}}
+    assert post(north, {**body, **quick}).status_code == 200
 
 
 @engine
@@ -471,9 +481,9 @@ def test_17_a_client_that_does_not_read_holds_nothing(tmp_path):
             tmp_path, Stream(3600), tenants={"north": ["key-north"]}, limits=limits
         )
         try:
-            await asyncio.wait_for(request(guarded, "key-north", unread), 15)
+            await asyncio.wait_for(request(guarded, "key-north", unread), 60)
         except TimeoutError:
-            pytest.fail("the request was still held 15 s after its half second was over")
+            pytest.fail("the request was still held a minute after its half second was over")
         finally:
             guarded.close()
         assert guarded.admission.num_in_flight == 0

@@ -19,6 +19,8 @@ target = "t"
 drafter = "d"
 port = 81
 log = "log.jsonl"
+warm_memory = false
+memory_log = "site.jsonl"
 [tenants]
 north = ["one", "two"]
 [limits]
@@ -33,6 +35,7 @@ max_model_len = 99
     )
     settings = Settings.read(path)
     assert (settings.target, settings.drafter, settings.port) == ("t", "d", 81)
+    assert (settings.warm_memory, settings.memory_log) == (False, Path("site.jsonl"))
     assert settings.limits == Limits(max_requests=3, drain_s=5)
     assert settings.media_root == tmp_path
     assert settings.media_domains == ("example.org",)
@@ -55,6 +58,8 @@ max_model_len = 99
         "[limits]\nbody_s = nan",
         "[limits]\nrequests = 5",
         "[server]\nopen = 1",
+        "[server]\nwarm_memory = 1",
+        "[server]\nmemory_log = 1",
         "[tenants]",
         "[tenants]\nnorth = []",
         "[operators]\nwatcher = [1]",
@@ -127,6 +132,23 @@ def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
     assert channel(data_parallel_size=2) is None
     with pytest.raises(SettingsError, match="leave the drafter out"):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
+
+
+def test_what_memory_begins_with_reaches_the_engine_or_is_refused_before(tiny_target, tmp_path):
+    from headstart.serve.server import arguments
+
+    def sources(**given):
+        found = arguments(Settings(target=str(tiny_target), **given), None)
+        return found["additional_config"]["headstart"]["sources"]
+
+    assert sources()["warm"]
+    assert not sources(warm_memory=False)["warm"]
+    file = tmp_path / "site.jsonl"
+    file.write_text('{"question": "what?", "target_tokens": [1]}')
+    assert sources(memory_log=file)["memory_log"] == str(file)
+    file.write_text('{"question": "what?"}')
+    with pytest.raises(HeadstartError, match="line 1"):
+        sources(memory_log=file)
 
 
 def serve(*words: str) -> str:

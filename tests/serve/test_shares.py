@@ -12,6 +12,7 @@ from tests.serve.servers import (
     CHAT,
     ENGINE,
     MODEL,
+    TIMEOUT_S,
     UPLOADS,
     Server,
     chunks_of,
@@ -26,7 +27,8 @@ from tests.serve.servers import (
 pytestmark = pytest.mark.engine
 
 REQUESTS_PER_MINUTE = 60
-TOKENS_PER_MINUTE = 1_500
+TOKENS_PER_MINUTE = 600
+"""So few that even a slow machine says more in a minute."""
 HEARTBEAT_S = 3.0
 TENANTS = {name: [f"key-{name}"] for name in ("calm", "hasty", "spender", "sender", "leaver")}
 
@@ -128,7 +130,7 @@ def test_bodies_of_a_tenants_requests_are_bounded_together(shares):
 
     def slowly() -> Iterator[bytes]:
         yield body
-        ended.wait(30)
+        ended.wait(TIMEOUT_S)
         yield b"{}"
 
     def send() -> None:
@@ -146,7 +148,7 @@ def test_bodies_of_a_tenants_requests_are_bounded_together(shares):
             reply = sender.post("/tokenize", content=b" " * 10)
             return reply.status_code == 429 and "too long together" in reply.text
 
-        shares.server.wait_until(is_refused, "a third refused", 20)
+        shares.server.wait_until(is_refused, "a third refused")
         assert is_answered(shares.client("calm"))
     finally:
         ended.set()
@@ -179,9 +181,7 @@ def test_keys_are_revoked_and_added_without_a_restart(shares):
     )
     shares.set_keys(leaver=[], late=["key-late"])
     again = shares.client("leaver")
-    shares.server.wait_until(
-        lambda: again.get("/v1/models").status_code == 401, "the key revoked", 5
-    )
+    shares.server.wait_until(lambda: again.get("/v1/models").status_code == 401, "the key revoked")
     assert late.get("/v1/models").status_code == 200
     assert is_answered(late)
     under_way.join()
@@ -191,26 +191,22 @@ def test_keys_are_revoked_and_added_without_a_restart(shares):
     assert late.get("/v1/models").status_code == 200
     assert again.get("/v1/models").status_code == 401
     shares.config.write_text("")
-    shares.server.wait_until(
-        lambda: late.get("/v1/models").status_code == 401, "every key refused", 5
-    )
+    shares.server.wait_until(lambda: late.get("/v1/models").status_code == 401, "every key refused")
     shares.set_keys()
-    shares.server.wait_until(lambda: again.get("/v1/models").status_code == 200, "the keys back", 5)
+    shares.server.wait_until(lambda: again.get("/v1/models").status_code == 200, "the keys back")
 
 
 def test_a_hung_engine_is_not_ready_until_it_answers_again(shares):
     stranger, calm = shares.server.client(""), shares.client("calm")
-    assert stranger.get("/ready").json() == {"ready": True}
+    shares.server.wait_until(lambda: stranger.get("/ready").json() == {"ready": True}, "ready")
     engine = shares.server.engine()
     engine.suspend()
     try:
-        shares.server.wait_until(
-            lambda: stranger.get("/ready").status_code == 503, "not ready", 2 * HEARTBEAT_S
-        )
+        shares.server.wait_until(lambda: stranger.get("/ready").status_code == 503, "not ready")
         assert stranger.get("/ready").json() == {"ready": False}
         assert calm.get("/ready").json()["engine"] == "hung"
         assert stranger.get("/health").status_code == 200, "which is why there is /ready"
     finally:
         engine.resume()
-    shares.server.wait_until(lambda: stranger.get("/ready").status_code == 200, "ready again", 10)
+    shares.server.wait_until(lambda: stranger.get("/ready").status_code == 200, "ready again")
     assert is_answered(calm)

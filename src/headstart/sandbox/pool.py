@@ -1,7 +1,7 @@
 """A pool of confined workers that decode untrusted bytes for the server.
 
-A worker serves one tenant. The pool kills a worker whose job runs too long or breaks it, and forks
-another. It also restarts the fork server. Nothing is decoded in the server's own process.
+A worker serves one tenant. The pool kills a worker whose job takes too much time or breaks it, and
+forks another. It also restarts the fork server. Nothing is decoded in the server's own process.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,13 +20,13 @@ from headstart.errors import MediaError
 from headstart.sandbox.confinement import ResourceLimits
 from headstart.sandbox.fair_queue import FairQueue
 from headstart.sandbox.fork_server import LENGTH
-from headstart.sandbox.worker import BufferSizes, Worker, receive, wait_readable
+from headstart.sandbox.worker import BufferSizes, SlowJobError, Worker, receive, wait_readable
 
 RESTART_S = 1.0
 MAX_JOBS = 256
 """Of one worker, so that what a decoder leaks does not accumulate."""
-MAX_BUSY_S = 30.0
-"""Of one worker, so that ordinary jobs never use up its limit of processor time."""
+MAX_CPU_S = 30.0
+"""Of one worker, so that ordinary jobs never reach the limit that the kernel keeps."""
 MAX_PEAK_BYTES = 64 << 20
 """A worker that used more shared memory is replaced, to give the memory back."""
 SMALL_BYTES = 1 << 20
@@ -45,7 +44,8 @@ class Job(Generic[T]):
     content: bytes | memoryview
     read: Callable[[Mapping[str, Any], Worker], T]
     """Checks the worker's result and output, makes a value of them, or raises `ValueError`."""
-    deadline_s: float
+    cpu_s: float
+    """Processor time that it may take."""
 
 
 @dataclass(frozen=True)
@@ -101,28 +101,24 @@ class Pool:
                 self._num_busy -= 1
 
     async def _run_on(self, worker: Worker, job: Job[T]) -> T:
-        is_sound, start_s = False, time.monotonic()
+        is_sound = False
         try:
-            async with asyncio.timeout(job.deadline_s):
-                result = await self._result(worker, job)
-                if "error" not in result:
-                    value = await asyncio.to_thread(job.read, result, worker)
+            result = await self._result(worker, job)
+            if "error" not in result:
+                value = await asyncio.to_thread(job.read, result, worker)
             is_sound = True
             if "error" in result:
                 raise MediaError(str(result["error"]))
             return value
-        except TimeoutError as error:
+        except SlowJobError:
             self.num_killed += 1
-            raise MediaError(
-                f"it took longer than {job.deadline_s:g} s; send something shorter"
-            ) from error
+            raise
         except (OSError, ValueError, TypeError, LookupError) as error:
             self.num_killed += 1
             raise MediaError(
                 "the process that decoded it broke down, or used up its memory; send another"
             ) from error
         finally:
-            worker.busy_s += time.monotonic() - start_s
             if is_sound and not _is_worn(worker):
                 self._idle.append(worker)
             else:
@@ -133,7 +129,7 @@ class Pool:
             await asyncio.to_thread(worker.write_input, job.content)
         else:
             worker.write_input(job.content)
-        return await worker.run({**job.request, "num_bytes": len(job.content)})
+        return await worker.run({**job.request, "num_bytes": len(job.content)}, job.cpu_s)
 
     async def _worker(self, tenant: str) -> Worker:
         """An idle worker of this tenant's, or a fresh one; an idle one of others makes room."""
@@ -224,6 +220,6 @@ class Pool:
 def _is_worn(worker: Worker) -> bool:
     return (
         worker.num_jobs >= MAX_JOBS
-        or worker.busy_s >= MAX_BUSY_S
+        or worker.cpu_s >= MAX_CPU_S
         or worker.peak_bytes > MAX_PEAK_BYTES
     )

@@ -8,14 +8,21 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from headstart.errors import MediaError
 from headstart.sandbox.confinement import ResourceLimits
 from headstart.sandbox.fork_server import MAX_MESSAGE_BYTES
 
+WAIT_TIMES = 8
+"""By the clock a job is ended after so many times its processor time, whatever it waits for."""
+POLL_S = 0.05
+"""The kernel counts processor time in steps of about 10 ms; nothing is gained by looking sooner."""
 _SEALED = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
@@ -25,6 +32,10 @@ class BufferSizes:
 
     input_bytes: int
     output_bytes: int
+
+
+class SlowJobError(MediaError):
+    """A job used up its processor time, or did not end."""
 
 
 class Worker:
@@ -37,7 +48,7 @@ class Worker:
         self._output: mmap.mmap | None = None
         self.tenant = ""
         self.num_jobs = 0
-        self.busy_s = 0.0
+        self._cpu_s = 0.0
         self.peak_bytes = 0
         """Of shared memory used by the largest job so far; the kernel keeps those pages."""
 
@@ -57,7 +68,18 @@ class Worker:
     @property
     def is_alive(self) -> bool:
         """Whether its process runs; a pidfd becomes readable when the process has ended."""
-        return not select.select([self._pidfd], [], [], 0)[0]
+        poll = select.poll()  # select() takes no descriptor above 1,023
+        poll.register(self._pidfd, select.POLLIN)
+        return not poll.poll(0)
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of all its threads since it was forked; as last read once it has ended."""
+        with suppress(OSError, ValueError, IndexError):
+            used_s = _processor_time(self._pidfd)
+            if self.is_alive:  # else the number may belong to another process by now
+                self._cpu_s = used_s
+        return self._cpu_s
 
     def write_input(self, content: bytes | memoryview) -> None:
         """Write the bytes of the next job to the shared memory."""
@@ -65,11 +87,27 @@ class Worker:
         self._input[: len(content)] = content
         self.peak_bytes = max(self.peak_bytes, len(content))
 
-    async def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Run one job. Its result is untrusted, and so is its output."""
+    async def run(self, request: Mapping[str, Any], cpu_s: float) -> dict[str, Any]:
+        """Run one job. Its result is untrusted, and so is its output. Raises `SlowJobError`."""
         self.num_jobs += 1
+        start_cpu_s, max_wait_s = self.cpu_s, WAIT_TIMES * cpu_s
+        deadline_s = time.monotonic() + max_wait_s
         self._socket.send(json.dumps(request).encode())
-        result = json.loads(await receive(self._socket))
+        message = None
+        while message is None:
+            left_s = cpu_s - (self.cpu_s - start_cpu_s)
+            if left_s <= 0:
+                raise SlowJobError(
+                    f"it took more than {cpu_s:g} s of processor time; send something shorter"
+                )
+            if (wait_s := deadline_s - time.monotonic()) <= 0:
+                raise SlowJobError(
+                    f"it was not done after {max_wait_s:g} s; try again, or send something shorter"
+                )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait_s, max(left_s, POLL_S))):
+                    message = await receive(self._socket)
+        result = json.loads(message)
         if not isinstance(result, dict):
             raise ValueError("a worker answers with an object")
         return result
@@ -88,6 +126,14 @@ class Worker:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)
         self._socket.close()
+
+
+def _processor_time(pidfd: int) -> float:
+    """Seconds that a process has used; raises if it has ended."""
+    pid = int(Path(f"/proc/self/fdinfo/{pidfd}").read_text().partition("Pid:")[2].split()[0])
+    # The second field is the program's name, which may hold anything but is in parentheses.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(num_bytes: int) -> int:

@@ -26,7 +26,7 @@ from headstart.serve.settings import Limits
 MAX_CHECKED_GRAMMARS = 1024
 MIN_DECODE_S = 4.0
 DECODED_BYTES_PER_S = 1 << 20
-"""Small files get less time: one that takes long is damaged or an attack."""
+"""Small files get less processor time: one that takes much is damaged or an attack."""
 _MODES = {"RGB": 3, "RGBA": 4, "L": 1, "LA": 2}
 _PNG = b"\x89PNG\r\n\x1a\n"
 Result = Mapping[str, Any]
@@ -112,8 +112,8 @@ class MediaDecoder:
         read: Callable[[Result, Worker], T],
         what: str,
     ) -> T:
-        deadline_s = min(self._limits.decode_s, MIN_DECODE_S + len(content) / DECODED_BYTES_PER_S)
-        return await self._run(tenant, Job(request, content, read, deadline_s), what)
+        cpu_s = min(self._limits.decode_s, MIN_DECODE_S + len(content) / DECODED_BYTES_PER_S)
+        return await self._run(tenant, Job(request, content, read, cpu_s), what)
 
     async def _run(self, tenant: str, job: Job[T], what: str) -> T:
         try:

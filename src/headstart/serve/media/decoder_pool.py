@@ -8,7 +8,7 @@ from typing import Any
 from headstart.media.video import FORMATS
 from headstart.sandbox import seccomp
 from headstart.sandbox.confinement import ResourceLimits
-from headstart.sandbox.pool import MAX_BUSY_S, Pool, PoolSize
+from headstart.sandbox.pool import MAX_CPU_S, Pool, PoolSize
 from headstart.sandbox.worker import BufferSizes
 from headstart.serve.media.decoder import max_output_bytes
 from headstart.serve.settings import Limits, SettingsError
@@ -52,7 +52,7 @@ def decoder_pool(limits: Limits, model_config: Any, tokenizer: Any, is_open: boo
             max(limits.max_body_bytes, limits.max_media_file_bytes), max_output_bytes(limits)
         ),
         ResourceLimits(
-            cpu_s=math.ceil((2 * limits.decode_s + MAX_BUSY_S) * (os.cpu_count() or 1)),
+            cpu_s=math.ceil((2 * limits.decode_s + MAX_CPU_S) * (os.cpu_count() or 1)),
             memory_bytes=limits.decoder_bytes,
         ),
     )
