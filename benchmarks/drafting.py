@@ -1,6 +1,6 @@
 """How long a proposal takes: the board's, the memory's, the cascade's. A line of JSON last.
 
-python -m benchmarks.drafting --num-answers 10000
+python -m benchmarks.drafting --num-answers 10000 --num-tenant-answers 100000
 
 Answers are random walks over few words, so that every context is known and ambiguous: worse for
 the search than a camera's answers are.
@@ -18,20 +18,23 @@ from headstart.speculation.board import DraftBoard
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory, StreamMemory
+from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import Ngram
+from headstart.speculation.stream_memory import StreamMemory, quote
 from headstart.speculation.vocabulary import TextVocabulary
 
 Given = TypeVar("Given")
 
 TEXT = TextVocabulary(32_000)
 CAMERA = StreamKey("tenant", "camera")
+STREAM_ANSWERS = 500  # of each camera of the tenant with many
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--num-answers", type=int, default=10_000)
+    parser.add_argument("--num-tenant-answers", type=int, default=100_000)
     parser.add_argument("--num-words", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=2_000)
     options = parser.parse_args()
@@ -72,7 +75,7 @@ def main() -> None:
         "memory_us",
         options.repeats,
         lambda: answer(rng.randrange(64) + 1),
-        lambda confirmed: memory.propose("q", confirmed, 64),
+        lambda confirmed: quote((memory,), "q", confirmed, 64),
     )
 
     # One word only: every place matches to the full depth and has little to copy.
@@ -83,7 +86,30 @@ def main() -> None:
         "memory_worst_us",
         options.repeats,
         lambda: [5] * 64,
-        lambda confirmed: monotonous.propose("q", confirmed, 64),
+        lambda confirmed: quote((monotonous,), "q", confirmed, 64),
+    )
+
+    figures["num_tenant_answers"] = options.num_tenant_answers
+    tenant = Memory(max_bytes=1 << 40, max_tenant_bytes=1 << 40)
+    num_streams = max(2, options.num_tenant_answers // STREAM_ANSWERS)
+    for number in range(options.num_tenant_answers):
+        tenant.begin(DraftRequest("told", StreamKey("tenant", str(number % num_streams)), "q"))
+        tenant.finish("told", answer())
+    figures["tenant_mib"] = tenant.num_bytes / (1 << 20)
+    for stream in range(num_streams):
+        tenant.begin(DraftRequest(str(stream), StreamKey("tenant", str(stream)), "q"))
+    tenant.begin(DraftRequest("new", StreamKey("tenant", "new"), "q"))
+    figures |= measured(
+        "warm_memory_us",
+        options.repeats,
+        lambda: (str(rng.randrange(num_streams)), answer(rng.randrange(64) + 1)),
+        lambda asked: tenant.propose(*asked, 64),
+    )
+    figures |= measured(
+        "warm_memory_new_stream_us",
+        options.repeats,
+        lambda: answer(rng.randrange(64) + 1),
+        lambda confirmed: tenant.propose("new", confirmed, 64),
     )
 
     cascade = Cascade([Memory(), Ngram()], TEXT)

@@ -17,7 +17,7 @@ from statistics import fmean
 
 from headstart.bench.log import LoggedAnswer, read_log
 from headstart.bench.replay import DraftLimits, replay
-from headstart.speculation import memory as memory_module
+from headstart.speculation import stream_memory as memory_module
 from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.verdict import num_agreeing

@@ -47,6 +47,33 @@ def logs() -> str:
     return markdown(headings, rows)
 
 
+def warm() -> str:
+    """Own against warm memory on one log, cut into streams of different lengths."""
+    rows = []
+    for length in (10, 22, 55, 110):
+        run = result(f"replay_cut-{length}")
+        own, all_streams = run["memory, own stream only"], run["memory"]
+        ages = own["by_age"]
+        rows.append(
+            (
+                f"{length}",
+                f"{own['tokens_per_pass']:.2f}",
+                f"{all_streams['tokens_per_pass']:.2f}",
+                *(
+                    f"{ages[age]:.2f}, {all_streams['by_age'][age]:.2f}" if age in ages else ""
+                    for age in ("1", "2", "3-5", "6-10", "11-20", "21-50")
+                ),
+            )
+        )
+    headings = (
+        "answers a stream",
+        "own stream only: tokens/pass",
+        "memory: tokens/pass",
+        *(f"own, memory: answer {age}" for age in ("1", "2", "3-5", "6-10", "11-20", "21-50")),
+    )
+    return markdown(headings, rows)
+
+
 def independent_count() -> str:
     """The first log beside a count of it that was made before this code."""
     plain, short = result("replay_one-question"), result("replay_drafts-of-16")["recent suffix"]
@@ -130,6 +157,8 @@ def proposals() -> str:
         "board_resync": "board, draft to be found again",
         "memory": "memory",
         "memory_worst": "memory, one word repeated: the most work we could make for it",
+        "warm_memory": "warm memory, on a stream with 500 answers",
+        "warm_memory_new_stream": "warm memory, on a new stream",
         "cascade": "cascade of memory and ngram, a draft posted beside",
     }
     keys = ("us_p50", "us_p99", "us_cpu_max")
@@ -147,6 +176,7 @@ def note(number: int) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "replay-logs": logs,
     "replay-independent-count": independent_count,
+    "replay-warm": warm,
     "replay-ablations": ablations,
     "replay-bounds": bounds,
     "replay-suffix-cache": suffix_cache,

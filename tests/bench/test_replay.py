@@ -1,6 +1,8 @@
 """The accounting of a replay, and its agreement with an independent one on real logs."""
 
 import json
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -8,8 +10,8 @@ import pytest
 
 from headstart.bench.automaton import SubstringIndex
 from headstart.bench.baselines import PastOracle, RecentSuffix
-from headstart.bench.log import LoggedAnswer, model_tokens, read_log
-from headstart.bench.replay import DraftLimits, methods, replay
+from headstart.bench.log import LoggedAnswer, cut, model_tokens, read_log
+from headstart.bench.replay import DraftLimits, OwnMemory, methods, replay
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
@@ -123,6 +125,7 @@ def test_text_is_split_into_words_where_there_are_no_tokens(tmp_path):
         ('{"question": "q"}', "target_text"),
         ('{"target_tokens": [1]}', "question"),
         ('{"question": "q", "target_tokens": ["x"]}', "line 1"),
+        ('{"question": "q", "target_tokens": [-1]}', "no id"),
         ('{"question": "q", "target_tokens": []}', "empty"),
     ],
 )
@@ -164,6 +167,88 @@ def test_memory_is_no_worse_than_the_plain_one_on_real_answers():
         memory = replay(log, Memory(), LIMITS)
         assert memory.tokens_per_pass >= floor
         assert memory.tokens_per_pass > replay(log, RecentSuffix(), LIMITS).tokens_per_pass
+
+
+def test_a_young_stream_is_drafted_for_by_its_tenants_others_on_real_answers():
+    log = real_log("dsec-1s-50tok.jsonl")
+    for num_answers, own_alone, floor in ((10, 2.98, 6.0), (22, 3.76, 6.1), (110, 5.19, 6.3)):
+        streams = cut(log, num_answers)
+        own = replay(streams, OwnMemory(), LIMITS)
+        assert own.tokens_per_pass == pytest.approx(own_alone, abs=0.01)
+        warm = replay(streams, Memory(), LIMITS)
+        assert warm.tokens_per_pass >= floor
+        for age, value in own.by_age().items():
+            assert warm.by_age()[age] > value
+
+
+def test_a_log_of_one_stream_is_drafted_for_as_without_the_others():
+    log = random_log(7)
+    warm, own = replay(log, Memory(), LIMITS), replay(log, OwnMemory(), LIMITS)
+    for answer, alone in zip(warm.answers, own.answers, strict=True):
+        drafts = [verdict.draft.tokens for verdict in answer.verdicts]
+        assert drafts == [verdict.draft.tokens for verdict in alone.verdicts]
+    assert own.tokens_per_pass > 1
+
+
+def test_a_cut_log_is_the_same_answers_as_those_of_short_streams_in_their_order():
+    log = random_log(3, num_answers=43)
+    streams = cut(log, 10)
+    assert sorted(int(row.request.id) for row in streams) == list(range(43))
+    assert [row.request.id for row in streams] != [row.request.id for row in log]
+    assert cut(log, 10) == streams
+    by_stream = {}
+    for row in streams:
+        by_stream.setdefault(row.request.stream, []).append(int(row.request.id))
+    assert sorted(by_stream.values()) == [
+        *(list(range(start, start + 10)) for start in (0, 10, 20, 30)),
+        [40, 41, 42],
+    ]
+    # They are under way at the same time.
+    assert {row.request.stream for row in streams[:20]} == set(by_stream)
+
+
+def test_a_cut_log_keeps_to_the_streams_and_tenants_that_it_had():
+    rows = log_of([[1, 2]] * 8)
+    keys = [StreamKey("north", "front"), StreamKey("north", "back"), StreamKey("south", "front")]
+    mixed = [
+        replace(row, request=replace(row.request, stream=keys[number % 3]))
+        for number, row in enumerate(rows)
+    ]
+    streams = Counter(row.request.stream for row in cut(mixed, 2))
+    assert sorted(streams.values()) == [1, 1, 2, 2, 2]
+    assert Counter(stream.tenant for stream in streams) == {"north": 4, "south": 1}
+
+
+def test_the_age_of_a_stream_is_counted_in_its_own_answers():
+    log = cut(log_of([range(20)] * 12), 4)
+    own = replay(log, OwnMemory(), LIMITS)
+    assert own.by_age() == {"1": 1.0, "2": 20.0, "3-5": 20.0}
+    # Of the three streams, the first to speak has nobody to quote.
+    assert replay(log, Memory(), LIMITS).by_age() == {"1": 60 / 22, "2": 20.0, "3-5": 20.0}
+
+
+def test_the_oracle_quotes_a_tenants_streams_and_no_other_tenants():
+    rows = log_of([range(20)] * 3)
+    streams = StreamKey("north", "a"), StreamKey("south", "a"), StreamKey("north", "b")
+    log = [
+        replace(row, request=replace(row.request, stream=stream))
+        for row, stream in zip(rows, streams, strict=True)
+    ]
+    oracle = PastOracle({row.request.id: row.tokens for row in log})
+    passes = [len(answer.verdicts) for answer in replay(log, oracle, LIMITS).answers]
+    assert passes == [20, 20, 1]
+
+
+def test_the_stream_is_read_from_the_field_that_is_named(tmp_path):
+    file = tmp_path / "log.jsonl"
+    rows = [
+        {"question": "q", "target_tokens": [1], "stream": "a", "camera": "front"},
+        {"question": "q", "target_tokens": [1], "stream": "b", "camera": 7},
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert [row.request.stream.stream for row in read_log(file)] == ["a", "b"]
+    named = read_log(file, stream_field="camera")
+    assert [row.request.stream.stream for row in named] == ["front", "7"]
 
 
 def test_a_models_tokenizer_splits_text_into_its_own_tokens(tmp_path):

@@ -4,7 +4,7 @@ from typer.testing import CliRunner
 
 from headstart.cli import app
 
-FIGURES = {"tokens_per_pass", "first_block", "passes_p50", "passes_p95"}
+FIGURES = {"tokens_per_pass", "first_block", "passes_p50", "passes_p95", "by_age"}
 
 
 def run(tmp_path, rows, *options):
@@ -41,6 +41,29 @@ def test_blind_methods_are_there_without_drafts(tmp_path):
     figures = json.loads(result.stdout.splitlines()[-1])
     assert {"previous answer", "5-gram back-off"} <= set(figures)
     assert "drafter raw" not in figures
+
+
+def test_a_cut_log_is_replayed_with_own_and_with_warm_memory(tmp_path):
+    rows = [{"question": "q", "target_tokens": [1, 2, 3, 4]}] * 12
+    result = run(tmp_path, rows, "--cut", "3")
+    assert result.exit_code == 0, result.output
+    assert "12 answers of 4 streams" in result.stdout
+    assert "tokens/pass by age" in result.stdout
+    figures = json.loads(result.stdout.splitlines()[-1])
+    own, warm = figures["memory, own stream only"], figures["memory"]
+    assert own["by_age"] == {"1": 1.0, "2": 4.0, "3-5": 4.0}
+    assert warm["by_age"] == {"1": 2.286, "2": 4.0, "3-5": 4.0}
+
+
+def test_streams_are_taken_from_a_field_of_the_log(tmp_path):
+    rows = [
+        {"question": "q", "target_tokens": [1, 2, 3, 4], "camera": camera}
+        for camera in ("front", "back", "front", "back")
+    ]
+    result = run(tmp_path, rows, "--stream-field", "camera")
+    assert "4 answers of 2 streams" in result.stdout
+    assert "memory, own stream only" in json.loads(result.stdout.splitlines()[-1])
+    assert "memory, own stream only" not in run(tmp_path, rows).stdout
 
 
 def test_a_broken_log_is_an_error_without_a_traceback(tmp_path):

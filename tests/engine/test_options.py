@@ -1,5 +1,7 @@
 """Options on their way into vLLM's engine process, and what is refused there."""
 
+from pathlib import Path
+
 import pytest
 
 from headstart.engine.options import EventDrafter, SchedulerOptions, Sources
@@ -14,6 +16,8 @@ from headstart.speculation.registry import MemoryLimits
         SchedulerOptions(Sources(("ngram", "wrong"), resync=False), "/tmp/channel"),
         SchedulerOptions(memory=MemoryLimits(1 << 20, 1 << 18)),
         SchedulerOptions(Sources(("memory", "headstart.speculation.ngram:Ngram"))),
+        SchedulerOptions(Sources(warm=False)),
+        SchedulerOptions(Sources(memory_log=Path("/srv/site.jsonl"))),
     ],
 )
 def test_they_arrive_as_they_were_sent(options):
@@ -36,6 +40,9 @@ def test_a_person_may_name_one_alone():
         ({"warp": 1}, "It knows: channel, memory_bytes, memory_tenant_bytes, sources"),
         ({"sources": {"memroy": True}}, "memory"),
         ({"sources": {"memory": "no"}}, "say true or false"),
+        ({"sources": {"warm": 1}}, "say true or false"),
+        ({"sources": {"memory_log": 7}}, "path of a file"),
+        ({"sources": {"memory_log": "site.jsonl", "warm": False}}, "switch warm on"),
         ({"channel": 7}, "path of a directory"),
         ({"line": "/run/headstart"}, "is now called channel"),
         ({"sources": {"rehearsal": True}}, "is now called wrong"),
@@ -50,6 +57,18 @@ def test_a_person_may_name_one_alone():
 def test_what_nobody_knows_is_refused_by_name(given, named):
     with pytest.raises(DraftingError, match=named):
         SchedulerOptions.parse({"headstart": given})
+
+
+def test_a_memory_log_is_looked_at_before_an_engine_starts(tmp_path):
+    file = tmp_path / "site.jsonl"
+    Sources().check_memory_log()
+    with pytest.raises(DraftingError, match=r"site\.jsonl cannot be read"):
+        Sources(memory_log=file).check_memory_log()
+    file.write_text('{"question": "what?", "target_tokens": [1, 2]}\n')
+    Sources(memory_log=file).check_memory_log()
+    file.write_text('{"question": "what?", "target_tokens": [1, 2]}\n{"question": "what?"}\n')
+    with pytest.raises(DraftingError, match="line 2"):
+        Sources(memory_log=file).check_memory_log()
 
 
 def test_a_drafter_of_no_tokens_is_refused():

@@ -1,5 +1,7 @@
 """What our scheduler decides, seen without an engine."""
 
+import json
+
 import pytest
 
 pytest.importorskip("vllm")
@@ -11,10 +13,10 @@ from tests.schedule_harness import (
     Turn,
     scheduler,
 )
-from tests.schedule_target import Mind, likely_answer
+from tests.schedule_target import VOCABULARY, Mind, likely_answer
 from vllm.v1.kv_cache_interface import MambaSpec
 
-from headstart.engine.options import MAX_VERIFIED_TOKENS, check_drafting
+from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources, check_drafting
 from headstart.engine.stop_strings import num_until_stop
 from headstart.errors import DraftingError
 
@@ -173,8 +175,45 @@ def test_vllms_own_name_of_a_session_is_a_streams_name():
     (again,), steps = play(player, asked("again", session_id="camera"))
     assert again == first
     assert sum(map(len, drafts_of(steps, "again"))) == len(first) - len(steps)
-    _, steps = play(player, asked("elsewhere", session_id="another", max_tokens=4))
-    assert not any(drafts_of(steps, "elsewhere"))
+    apart = Player(scheduler(8, sources=Sources(abstain=False, warm=False)))
+    play(apart, asked("first", session_id="camera"))
+    for one, is_drafted in ((player, True), (apart, False)):
+        _, steps = play(one, asked("elsewhere", session_id="another", max_tokens=4))
+        assert any(drafts_of(steps, "elsewhere")) == is_drafted
+
+
+def test_a_stream_is_drafted_for_from_its_tenants_streams_and_from_no_other_tenants():
+    sources = Sources(("memory",), abstain=False)
+    player, right = Player(scheduler(8, sources=sources)), likely_answer(PROMPT, 20)
+
+    def drafts(name, **told):
+        (said,), steps = play(player, asked(name, told={"question": "what?", **told}))
+        assert said == right
+        return [draft for draft in drafts_of(steps, name) if draft]
+
+    assert not drafts("first", tenant="north", stream="front")
+    # All that could quote it asks for the very words: the prompt, and so the answer, is the same.
+    assert not drafts("stranger", tenant="south", stream="front")
+    assert not drafts("nobody", stream="front")
+    assert not drafts("no stream", tenant="north")
+    assert drafts("another", tenant="north", stream="back")[0] == right[:8]
+    assert drafts("no longer strange", tenant="south", stream="back")[0] == right[:8]
+
+
+def test_a_memory_log_is_known_from_the_start_to_its_tenant_alone(tmp_path):
+    right, file = likely_answer(PROMPT, 20), tmp_path / "site.jsonl"
+    row = {"tenant": "north", "question": "what?", "target_tokens": [*right[:5], VOCABULARY, 7]}
+    file.write_text(json.dumps(row))
+    sources = Sources(("memory",), abstain=False, memory_log=file)
+    player = Player(scheduler(8, sources=sources))
+    for tenant, expected in (("south", []), ("north", right[:5])):
+        told = {"tenant": tenant, "stream": "front", "question": "what?"}
+        (said,), steps = play(player, asked(tenant, told=told))
+        assert said == right
+        assert drafts_of(steps, tenant)[0] == expected
+    file.write_text("{")
+    with pytest.raises(DraftingError, match="line 1"):
+        scheduler(8, sources=sources)
 
 
 def test_each_answer_to_a_growing_prompt_is_remembered_and_drafts_the_next():

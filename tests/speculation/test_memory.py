@@ -6,7 +6,8 @@ import pytest
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import MAX_ANSWER_TOKENS, Memory, StreamMemory
+from headstart.speculation.memory import Memory
+from headstart.speculation.stream_memory import MAX_ANSWER_TOKENS, StreamMemory, quote
 
 CAMERA = StreamKey("tenant", "camera")
 
@@ -70,16 +71,18 @@ def test_the_question_chooses_the_first_draft_and_its_words_serve_the_others():
     assert asked(memory, [4], question="when?") == [5, 6]
 
 
-def test_nothing_crosses_from_one_stream_or_tenant_to_another():
-    memory = Memory()
+def test_nothing_crosses_from_one_stream_to_another_unless_it_is_warm():
+    memory = Memory(warm=False)
     tell(memory, [1, 2, 3])
     for stream in (StreamKey("tenant", "other"), StreamKey("other", "camera")):
         assert asked(memory, stream=stream) == []
         assert asked(memory, [1], stream=stream) == []
+    with pytest.raises(DraftingError, match="warm"):
+        memory.seed("tenant", "what?", [1, 2])
 
 
 def test_the_stream_heard_of_longest_ago_is_forgotten_first():
-    memory = Memory(max_streams=2)
+    memory = Memory(max_streams=2, warm=False)
     first, second, third = (StreamKey("t", str(i)) for i in range(3))
     for stream in (first, second, first, third):
         tell(memory, [1, 2], stream=stream)
@@ -107,9 +110,10 @@ def test_a_forgotten_answer_leaves_nothing_behind():
     assert len(bounded) == 5
     for _ in range(200):
         confirmed = rng.choices(range(6), k=rng.randrange(12))
-        assert bounded.propose("q", confirmed, 16) == fresh.propose("q", confirmed, 16)
+        proposed = quote((bounded,), "q", confirmed, 16)
+        assert proposed == quote((fresh,), "q", confirmed, 16)
     bounded.forget(5)
-    assert bounded.propose("q", [], 16) == bounded.propose("q", [1, 2], 16) == []
+    assert quote((bounded,), "q", [], 16) == quote((bounded,), "q", [1, 2], 16) == []
     bounded.compact()
     assert bounded.num_bytes <= StreamMemory(5).num_bytes + 200
 
@@ -144,7 +148,7 @@ def test_ten_thousand_answers_are_searched_in_time():
             confirmed = rng.choices(range(40), k=64)
             # The processor's time: others' work on a shared core is not the memory's.
             started = time.thread_time()
-            memory.propose("q", confirmed, 64)
+            quote((memory,), "q", confirmed, 64)
             seconds.append(time.thread_time() - started)
     finally:
         gc.enable()

@@ -65,16 +65,52 @@ def test_an_answer_costs_what_is_documented():
     assert long.num_bytes / 50 < 80_000
 
 
-def test_a_tenant_over_its_share_loses_its_own_oldest_streams():
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_tenant_over_its_share_loses_its_own_oldest_streams(warm):
     rng = Random(2)
-    memory = Memory(max_tenant_bytes=200_000)
+    memory = Memory(max_tenant_bytes=200_000, warm=warm)
     tell(memory, "quiet", "camera", [1, 2, 3])
-    for stream in range(500):
-        tell(memory, "loud", f"camera {stream}", words(rng))
+    answers = [words(rng) for _ in range(500)]
+    for number, answer in enumerate(answers):
+        tell(memory, "loud", f"camera {number}", answer)
         assert memory.num_bytes < 220_000
     assert drafted(memory, "quiet", "camera") == [1, 2, 3]
-    assert drafted(memory, "loud", "camera 0") == []
-    assert drafted(memory, "loud", "camera 499") != []
+    assert drafted(memory, "loud", "camera 0") == (answers[-1] if warm else [])
+    assert drafted(memory, "loud", "camera 499") == answers[-1]
+
+
+def test_a_site_in_a_small_share_leaves_room_for_the_streams():
+    rng = Random(6)
+    memory = Memory(max_tenant_bytes=100_000)
+    for _ in range(200):
+        for stream in ("front", "back"):
+            tell(memory, "t", stream, words(rng))
+            assert memory.num_bytes <= 100_000
+    assert len(memory) == 2
+    assert memory.num_answers > 5
+
+
+def test_a_single_stream_is_not_held_twice():
+    rng = Random(7)
+    alone, cold = Memory(), Memory(warm=False)
+    for _ in range(50):
+        answer = words(rng)
+        tell(alone, "t", "camera", answer)
+        tell(cold, "t", "camera", answer)
+    assert alone.num_bytes == cold.num_bytes
+
+
+def test_a_seeded_tenant_is_held_to_its_share_before_it_asks_anything():
+    rng = Random(8)
+    memory = Memory(max_tenant_bytes=50_000)
+    answers = [words(rng) for _ in range(100)]
+    for answer in answers:
+        memory.seed("t", "what?", answer)
+        assert 0 < memory.num_bytes <= 50_000
+    assert drafted(memory, "t", "camera") == answers[-1]
+    tiny = Memory(max_tenant_bytes=2000)
+    tiny.seed("t", "what?", words(rng, 1000))
+    assert tiny.num_bytes == 0
 
 
 def test_a_single_stream_over_the_share_loses_its_oldest_answers():

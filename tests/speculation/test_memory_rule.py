@@ -4,12 +4,13 @@ from random import Random
 
 import pytest
 
-from headstart.speculation.memory import (
+from headstart.speculation.stream_memory import (
     CONTEXT_LENGTHS,
     MAX_MATCH,
     MAX_PIECES,
     MAX_PLACES,
     StreamMemory,
+    quote,
 )
 
 
@@ -23,18 +24,10 @@ class PlainMemory:
     def learn(self, question, answer):
         self._answers = [*self._answers, (question, *answer)][-self._max_answers :]
 
-    def propose(self, question, confirmed, max_tokens):
-        said, draft = [question, *confirmed], []
-        for _ in range(MAX_PIECES):
-            followed = self._best([*said, *draft]) if len(draft) < max_tokens else None
-            if followed is None:
-                break
-            draft += followed[: max_tokens - len(draft)]
-        return draft
-
-    def _best(self, said):
+    def best(self, said, longer_than=0):
+        """How long the best match is, and what followed it."""
         for length in CONTEXT_LENGTHS:
-            if length > len(said):
+            if not longer_than < length <= len(said):
                 continue
             places = [
                 (answer, stop)
@@ -45,7 +38,7 @@ class PlainMemory:
             if places:
                 latest_first = places[-MAX_PLACES:][::-1]
                 answer, stop = max(latest_first, key=lambda place: self._match(*place, said))
-                return answer[stop:]
+                return self._match(answer, stop, said), answer[stop:]
         return None
 
     def _match(self, answer, stop, said):
@@ -55,6 +48,20 @@ class PlainMemory:
                 break
             length += 1
         return length
+
+
+def plain_quote(memories, question, confirmed, max_tokens):
+    said, draft = [question, *confirmed], []
+    for _ in range(MAX_PIECES):
+        longest, followed = 0, None
+        for memory in memories:
+            found = memory.best([*said, *draft], longest)
+            if found is not None:
+                longest, followed = found
+        if followed is None or len(draft) >= max_tokens:
+            break
+        draft += followed[: max_tokens - len(draft)]
+    return draft
 
 
 def variations(rng, answers):
@@ -88,8 +95,8 @@ def test_every_proposal_is_the_plain_ones(kind, max_answers):
             at = rng.randrange(len(answer) + 1)
             confirmed = answer[:at] if rng.random() < 0.7 else rng.choices(answer, k=at)
             limit = rng.choice((0, 1, 5, 64))
-            proposed = memory.propose(question, confirmed, limit)
-            assert proposed == plain.propose(question, confirmed, limit)
+            proposed = quote((memory,), question, confirmed, limit)
+            assert proposed == plain_quote((plain,), question, confirmed, limit)
             num_drafted += len(proposed)
         memory.learn(question, answer)
         plain.learn(question, answer)
@@ -108,4 +115,26 @@ def test_what_was_compacted_proposes_the_same():
         if rng.random() < 0.3:
             compacted.compact()
         confirmed = rng.choices(range(9), k=rng.randrange(20))
-        assert memory.propose("q", confirmed, 32) == compacted.propose("q", confirmed, 32)
+        copied = memory.copy(60)
+        expected = quote((memory,), "q", confirmed, 32)
+        assert quote((compacted,), "q", confirmed, 32) == expected
+        assert quote((copied,), "q", confirmed, 32) == expected
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_two_memories_propose_what_two_plain_ones_do(kind):
+    rng = Random(f"two of {kind}")
+    memories, plain = (StreamMemory(4), StreamMemory(40)), (PlainMemory(4), PlainMemory(40))
+    answers, num_alone = [], 0
+    for _ in range(80):
+        answer = STREAMS[kind](rng, answers)
+        confirmed = answer[: rng.randrange(len(answer) + 1)]
+        proposed = quote(memories, "q", confirmed, 16)
+        assert proposed == plain_quote(plain, "q", confirmed, 16)
+        num_alone += proposed == quote(memories[:1], "q", confirmed, 16)
+        taught = rng.random() < 0.2
+        for memory in (*memories[not taught :], *plain[not taught :]):
+            memory.learn("q", answer)
+        answers.append(answer)
+    if kind in ("few words", "a camera"):
+        assert 0 < num_alone < 80

@@ -12,7 +12,7 @@ import pytest
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.registry import REGISTERED, MemoryLimits, build_cascade, registration
+from headstart.speculation.registry import REGISTERED, MemoryOptions, build_cascade, registration
 from headstart.speculation.vocabulary import TextVocabulary
 
 ROOT = Path(__file__).parents[2]
@@ -92,4 +92,4 @@ def test_a_drafter_that_is_not_there_is_refused_and_the_others_are_named(name):
 
 def test_each_drafter_bears_the_name_it_is_registered_by():
     for row in REGISTERED:
-        assert row.build(MemoryLimits()).name == row.name
+        assert row.build(MemoryOptions()).name == row.name

@@ -125,7 +125,7 @@ class RecentSuffix(_Asked):
 
 
 class PastOracle(_Asked):
-    """Knows the answer, but may only quote: the best single quotation of the stream's past.
+    """Knows the answer, but may only quote: the best single quotation of the tenant's past.
 
     Before the first token any earlier answer may be quoted from its start, later any place where
     the last confirmed token occurs. No drafter that copies one place a pass can do better.
@@ -136,13 +136,13 @@ class PastOracle(_Asked):
     def __init__(self, answers: Mapping[str, Sequence[int]]) -> None:
         super().__init__()
         self._answers = answers
-        self._past: dict[StreamKey, SubstringIndex] = defaultdict(SubstringIndex)
+        self._past: dict[str, SubstringIndex] = defaultdict(SubstringIndex)
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
         said = [-1, *self._answers[request_id]]
         quoted = said[len(confirmed) : len(confirmed) + 1 + max_tokens]
-        known = self._past[self._requests[request_id].stream].num_known(quoted)
+        known = self._past[self._requests[request_id].stream.tenant].num_known(quoted)
         return quoted[1:known]
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
-        self._past[self._requests.pop(request_id).stream].add([-1, *answer])
+        self._past[self._requests.pop(request_id).stream.tenant].add([-1, *answer])

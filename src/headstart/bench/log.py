@@ -2,13 +2,16 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.memory_log import MAX_ID
 
 Tokenize = Callable[[str], Sequence[int]]
 
@@ -61,20 +64,47 @@ def model_tokens(directory: Path) -> Tokenize:
     return tokenize
 
 
-def read_log(file: Path, tokenize: Tokenize | None = None) -> list[LoggedAnswer]:
-    """Read a JSONL file whose rows are in the order of their answers."""
+def read_log(
+    file: Path, tokenize: Tokenize | None = None, stream_field: str = "stream"
+) -> list[LoggedAnswer]:
+    """Read a JSONL file whose rows are in the order of their answers.
+
+    ``stream_field`` says of which stream a row is.
+    """
     tokenize = tokenize or WordTokens()
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ReplayError(f"{file} cannot be read as text: {error}") from error
-    answers = list(_rows(file, lines, tokenize))
+    answers = list(_rows(file, lines, tokenize, stream_field))
     if not answers:
         raise ReplayError(f"{file} holds no answers: one JSON object a line is expected")
     return answers
 
 
-def _rows(file: Path, lines: list[str], tokenize: Tokenize) -> Iterator[LoggedAnswer]:
+def cut(log: Sequence[LoggedAnswer], num_answers: int, seed: int = 0) -> list[LoggedAnswer]:
+    """The same answers as those of many young streams, which are under way at the same time.
+
+    Every ``num_answers`` answers of a stream in a row become a stream of their own, in their order.
+    Which stream is next is drawn: each of the answers left is as likely.
+    """
+    num_seen: Counter[StreamKey] = Counter()
+    streams: dict[StreamKey, list[LoggedAnswer]] = {}
+    for row in log:
+        whole = row.request.stream
+        part = StreamKey(whole.tenant, f"{whole.stream}/{num_seen[whole] // num_answers}")
+        num_seen[whole] += 1
+        request = replace(row.request, stream=part)
+        streams.setdefault(part, []).append(replace(row, request=request))
+    turns = [stream for stream, rows in streams.items() for _ in rows]
+    Random(seed).shuffle(turns)
+    left = {stream: iter(rows) for stream, rows in streams.items()}
+    return [next(left[stream]) for stream in turns]
+
+
+def _rows(
+    file: Path, lines: list[str], tokenize: Tokenize, stream_field: str
+) -> Iterator[LoggedAnswer]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -84,7 +114,7 @@ def _rows(file: Path, lines: list[str], tokenize: Tokenize) -> Iterator[LoggedAn
                 raise TypeError("not an object")
             request = DraftRequest(
                 id=str(number),
-                stream=StreamKey(str(row.get("tenant", "")), str(row.get("stream", ""))),
+                stream=StreamKey(str(row.get("tenant", "")), str(row.get(stream_field, ""))),
                 question=str(row["question"]),
             )
             tokens = _tokens(row, "target", tokenize)
@@ -102,7 +132,10 @@ def _tokens(
     row: dict[str, Any], who: str, tokenize: Tokenize, required: bool = True
 ) -> tuple[int, ...]:
     if f"{who}_tokens" in row:
-        return tuple(int(token) for token in row[f"{who}_tokens"])
+        tokens = tuple(int(token) for token in row[f"{who}_tokens"])
+        if not all(0 <= token <= MAX_ID for token in tokens):
+            raise ValueError(f"{who}_tokens holds something that is no id")
+        return tokens
     if required or f"{who}_text" in row:
         return tuple(tokenize(str(row[f"{who}_text"])))
     return ()

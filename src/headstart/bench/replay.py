@@ -5,6 +5,7 @@ finished. A pass of the target verifies one draft greedily and yields what it ac
 token of its own. Tokens per pass is all tokens of the log over all passes.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,17 +16,20 @@ from headstart.bench.baselines import FiveGram, PastOracle, PreviousAnswer, RawW
 from headstart.bench.log import LoggedAnswer
 from headstart.errors import ReplayError
 from headstart.speculation.draft import Draft
-from headstart.speculation.drafter import Drafter, DraftRequest
+from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
+from headstart.speculation.memory import Memory
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
     REGISTERED,
-    MemoryLimits,
+    MemoryOptions,
     build_cascade,
 )
 from headstart.speculation.verdict import Verdict
 from headstart.speculation.vocabulary import TextVocabulary
 
 ANY_ID = TextVocabulary(2**62)
+AGES = (1, 2, 3, 6, 11, 21, 51, 101, 201)
+"""Of a stream, in answers: here each stretch of ages begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class ReplayedAnswer:
 
     tokens: tuple[int, ...]
     verdicts: tuple[Verdict, ...]
+    age: int = 1
+    """How many answers its stream has with this one."""
 
     @property
     def was_accepted(self) -> list[bool]:
@@ -85,6 +91,16 @@ class Replay:
         stretches = [self.answers[start:stop] for start, stop in pairwise(edges)]
         return [_tokens_per_pass(stretch) for stretch in stretches if stretch]
 
+    def by_age(self) -> dict[str, float]:
+        """Tokens per pass of the first, the second, the third to fifth... answers of streams."""
+        figures = {}
+        for first, beyond in pairwise((*AGES, max(a.age for a in self.answers) + 1)):
+            young = [answer for answer in self.answers if first <= answer.age < beyond]
+            if young:
+                name = f"{first}" if beyond - first == 1 else f"{first}-{beyond - 1}"
+                figures[name] = _tokens_per_pass(young)
+        return figures
+
     def by_position(self, width: int) -> list[float]:
         """The share of tokens that had been drafted, in stretches of ``width`` of the answer."""
         hits: list[int] = []
@@ -98,14 +114,24 @@ class Replay:
                 totals[place // width] += 1
         return [hit / total for hit, total in zip(hits, totals, strict=True)]
 
-    def summary(self) -> dict[str, float | int]:
+    def summary(self) -> dict[str, float | int | dict[str, float]]:
         """The figures of the last line of JSON."""
         return {
             "tokens_per_pass": round(self.tokens_per_pass, 3),
             "first_block": round(self.first_block, 3),
             "passes_p50": self.passes(0.5),
             "passes_p95": self.passes(0.95),
+            "by_age": {age: round(value, 3) for age, value in self.by_age().items()},
         }
+
+
+class OwnMemory(Memory):
+    """Memory that is not warm: a stream quotes nothing but its own answers."""
+
+    name = "memory, own stream only"
+
+    def __init__(self) -> None:
+        super().__init__(warm=False)
 
 
 class DrafterWords:
@@ -135,8 +161,10 @@ class DrafterWords:
 def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -> Replay:
     """Run one drafter over a log; it learns an answer only when that is complete."""
     replayed = []
+    ages: Counter[StreamKey] = Counter()
     for answer in log:
         request, tokens = answer.request, answer.tokens
+        ages[request.stream] += 1
         drafter.begin(request)
         verdicts: list[Verdict] = []
         num_said = 0
@@ -147,7 +175,7 @@ def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -
             verdicts.append(Verdict.greedy(draft, tokens[num_said:]))
             num_said += verdicts[-1].num_accepted + 1
         drafter.finish(request.id, tokens)
-        replayed.append(ReplayedAnswer(tokens, tuple(verdicts)))
+        replayed.append(ReplayedAnswer(tokens, tuple(verdicts), ages[request.stream]))
     return Replay(drafter.name, tuple(replayed), isinstance(drafter, PastOracle))
 
 
@@ -159,12 +187,16 @@ def methods(log: Sequence[LoggedAnswer]) -> list[Callable[[], Drafter]]:
     if words:
         with_words = [lambda: RawWords(words), lambda: DrafterWords(words)]
     registered = [row.build for row in REGISTERED if row.is_default]
+    streams = {row.request.stream for row in log}
+    tenants = {stream.tenant for stream in streams}
+    own: list[Callable[[], Drafter]] = [OwnMemory] if len(streams) > len(tenants) else []
     return [
         *with_words[:1],
         PreviousAnswer,
         FiveGram,
         RecentSuffix,
-        *(partial(build, MemoryLimits()) for build in registered),
+        *own,
+        *(partial(build, MemoryOptions()) for build in registered),
         *with_words[1:],
         lambda: PastOracle(said),
     ]

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -10,6 +10,9 @@ from rich.progress import track
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
+
+if TYPE_CHECKING:
+    from headstart.bench.replay import Replay
 
 NUM_PARTS = 4
 POSITION_WIDTH = 10
@@ -34,19 +37,32 @@ def replay(
             help="A model's directory, for logs of text; by default every word is a token.",
         ),
     ] = None,
+    stream_field: Annotated[
+        str, typer.Option(help="The field that says of which stream an answer is.")
+    ] = "stream",
+    cut: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Cut the log into streams of so many answers, under way at a time."
+        ),
+    ] = None,
 ) -> None:
     """Replay logged answers through every drafter, in order; a drafter sees only earlier answers.
 
     A row holds question and target_tokens (or target_text), and may hold draft_tokens and stream.
-    Prints a table, and one line of JSON last.
+    Prints tables, and one line of JSON last.
     """
+    from headstart.bench.log import cut as cut_into_streams
     from headstart.bench.log import model_tokens, read_log
-    from headstart.bench.replay import DraftLimits, Replay, methods
+    from headstart.bench.replay import DraftLimits, methods
     from headstart.bench.replay import replay as run
 
-    log = read_log(file, model_tokens(tokenizer) if tokenizer else None)
+    log = read_log(file, model_tokens(tokenizer) if tokenizer else None, stream_field)
+    if cut is not None:
+        log = cut_into_streams(log, cut)
+    num_streams = len({row.request.stream for row in log})
     limits = DraftLimits(max_first_draft, max_draft)
-    runs: list[Replay] = [
+    runs = [
         run(log, make(), limits)
         for make in track(methods(log), "replaying", console=Console(stderr=True), transient=True)
     ]
@@ -81,14 +97,29 @@ def replay(
 
     out = Console()
     num_tokens = sum(len(row.tokens) for row in log)
-    out.print(f"{len(log)} answers, {num_tokens} tokens, drafts of {limits.first}/{limits.later}")
+    of_streams = f" of {num_streams} streams" if num_streams > 1 else ""
+    drafts = f"drafts of {limits.first}/{limits.later}"
+    out.print(f"{len(log)} answers{of_streams}, {num_tokens} tokens, {drafts}")
     out.print()
     out.print(table)
     out.print()
     out.print(positions)
+    if num_streams > 1:
+        out.print()
+        out.print(_by_age([result for result in runs if result.method.startswith("memory")]))
     if any(result.cheats for result in runs):
         out.print("\n* knows the answer: an upper bound, not a method", style="dim")
     typer.echo(json.dumps({result.method: result.summary() for result in runs}))
+
+
+def _by_age(runs: "list[Replay]") -> Table:
+    ages = Table(box=None, pad_edge=False)
+    ages.add_column("tokens/pass by age", no_wrap=True)
+    for age in runs[0].by_age():
+        ages.add_column(age, justify="right", no_wrap=True)
+    for result in runs:
+        ages.add_row(result.method, *(f"{value:.2f}" for value in result.by_age().values()))
+    return ages
 
 
 def _title(method: str, cheats: bool) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from headstart.errors import DraftingError
+from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
     REGISTERED,
@@ -48,10 +49,24 @@ class Sources:
     """Draft less, or not at all, where drafts have not paid lately."""
     resync: bool = True
     """A drafter whose words were refused goes on from the target's."""
+    warm: bool = True
+    """A stream that knows little yet may quote the other streams of its tenant."""
+    memory_log: Path | None = None
+    """Answers to quote from the start, a file that ``headstart memory import`` has written."""
 
     def __post_init__(self) -> None:
         for name in self.drafters:
             registration(name)
+        if self.memory_log is not None and not self.warm:
+            raise DraftingError(
+                "a memory log is there for all streams of a tenant, and warm is off: leave out"
+                " memory_log, or switch warm on"
+            )
+
+    def check_memory_log(self) -> None:
+        """Raise if there is a log and it cannot be read: sooner than the engine would."""
+        if self.memory_log is not None:
+            read_memory_log(self.memory_log)
 
     @classmethod
     def parse(cls, given: Any) -> Self:
@@ -60,21 +75,32 @@ class Sources:
         A registered drafter is switched by its name, a further one is listed under ``drafters``.
         """
         registered = [row.name for row in REGISTERED]
-        given = _known(("drafters", "abstain", "resync", *registered), given)
-        more = given.pop("drafters", [])
+        names = ("drafters", "abstain", "resync", "warm", "memory_log", *registered)
+        given = _known(names, given)
+        more, log = given.pop("drafters", []), given.pop("memory_log", None)
         if not isinstance(more, list) or not all(isinstance(name, str) for name in more):
             raise DraftingError(f"headstart's drafters are {more!r}: give a list of names")
+        if log is not None and not isinstance(log, str):
+            raise DraftingError(f"headstart's memory_log is {log!r}: give the path of a file")
         for name, value in given.items():
             if not isinstance(value, bool):
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
         chosen = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
-        return cls(tuple(dict.fromkeys([*chosen, *more])), **given)
+        log = None if log is None else Path(log)
+        return cls(tuple(dict.fromkeys([*chosen, *more])), memory_log=log, **given)
 
     def as_json(self) -> dict[str, Any]:
         """The form `parse` reads."""
         switches = {row.name: row.name in self.drafters for row in REGISTERED}
         more = [name for name in self.drafters if name not in switches]
-        return {**switches, "drafters": more, "abstain": self.abstain, "resync": self.resync}
+        return {
+            **switches,
+            "drafters": more,
+            "abstain": self.abstain,
+            "resync": self.resync,
+            "warm": self.warm,
+            "memory_log": None if self.memory_log is None else str(self.memory_log),
+        }
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import MAX_LOOK_BACK
-from headstart.speculation.registry import build_cascade
+from headstart.speculation.registry import MemoryOptions, build_cascade
 
 _ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
 
@@ -95,15 +95,16 @@ class HeadstartScheduler(Scheduler):
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
         self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
+        sources = options.sources
         self._cascade = build_cascade(
-            options.sources.drafters,
+            sources.drafters,
             self._vocabulary,
-            options.memory,
-            DraftBudget() if options.sources.abstain else None,
+            MemoryOptions(options.memory, sources.warm, sources.memory_log),
+            DraftBudget() if sources.abstain else None,
         )
         self._channel: SchedulerEnd | None = None
         if options.channel is not None:
-            self._channel = SchedulerEnd(DraftChannel(options.channel), options.sources.resync)
+            self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
         self._clock = PassClock()
         self._records: dict[str, PassRecord] = {}
         self._shown: set[str] = set()

@@ -62,6 +62,7 @@ class Engines:
             arguments, client = dict(vllm), None
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
+                sources.check_memory_log()
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
                 placement = place_beside(model.name, drafter, vllm)

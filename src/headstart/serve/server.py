@@ -16,7 +16,7 @@ from headstart.engine.drafter.channel import ChannelLease
 from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.installation import require_engine
 from headstart.engine.model import Model, engine_defaults
-from headstart.engine.options import SchedulerOptions, check_drafting
+from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.startup import drafting_arguments, place_beside
 from headstart.errors import ModelConfigError
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
@@ -50,7 +50,10 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
         check_drafting(settings.max_draft_tokens, stages)
         limits = settings.limits
+        sources = Sources(warm=settings.warm_memory, memory_log=settings.memory_log)
+        sources.check_memory_log()
         options = SchedulerOptions(
+            sources,
             # A draft channel leads to one engine.
             channel=None if settings.is_data_parallel else channel,
             memory=MemoryLimits(limits.max_memory_bytes, limits.max_tenant_memory_bytes),

@@ -72,7 +72,7 @@ class Limits:
     max_grammar_bytes: int = 64 << 10
     """Of a JSON schema, regular expression or grammar that constrains the answer."""
     grammar_s: float = 2.0
-    """Time to compile a grammar."""
+    """Processor time to compile a grammar."""
     max_clips: int = 8
     """Videos and pictures of one request."""
     max_frame_pixels: int = 4096 * 2304
@@ -87,7 +87,7 @@ class Limits:
     decoder_bytes: int = 1 << 30
     """Memory of one such process, without the frames it returns."""
     decode_s: float = 15.0
-    """Time to decode one video, picture or recording; a small one gets less."""
+    """Processor time to decode one video, picture or recording; a small one gets less."""
     max_media_bytes: int = 1 << 30
     """Decoded media of all requests in flight."""
     max_tenant_media_bytes: int = 512 << 20
@@ -135,6 +135,10 @@ class Settings:
     port: int = 8000
     max_draft_tokens: int = DEFAULT_DRAFT_TOKENS
     """Verified in one pass; 0 keeps vLLM's own scheduler and drafts nothing."""
+    warm_memory: bool = True
+    """Whether a stream may be drafted for from the other streams of its tenant."""
+    memory_log: Path | None = None
+    """Answers to draft from at the start, a file that ``headstart memory import`` has written."""
     log: Path | None = None
     """File of the access log; standard error if none."""
     demo: Path | None = None
@@ -205,10 +209,11 @@ class Settings:
             if name not in known or not isinstance(table, dict):
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
         media = _checked("media", tables.get("media", {}), {"root": str, "domains": list})
-        plain = {"target", "drafter", "host", "port", "max_draft_tokens", "log", "demo", "open"}
+        plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory", "open"}
         hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
-        server = _checked("server", tables.get("server", {}), {**hints, "log": str, "demo": str})
-        for name in ("log", "demo"):
+        paths: dict[str, Any] = dict.fromkeys(("memory_log", "log", "demo"), str)
+        server = _checked("server", tables.get("server", {}), {**hints, **paths})
+        for name in paths:
             if name in server:
                 server[name] = Path(server[name])
         limits = _checked("limits", tables.get("limits", {}), get_type_hints(Limits))

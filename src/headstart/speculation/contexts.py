@@ -9,6 +9,7 @@ import secrets
 import sys
 from array import array
 from collections.abc import Sequence
+from itertools import accumulate
 from operator import mul
 
 import numpy as np
@@ -27,9 +28,9 @@ fall on one hash."""
 _NUMPY_FACTORS = np.array(_FACTORS, dtype=np.uint64)
 
 
-def hash_terms(said: list[int]) -> list[int]:
-    """What the last tokens add to a hash, the last one first: contexts of all lengths share it."""
-    return list(map(mul, said[: -1 - MAX_LENGTH : -1], _FACTORS))
+def hash_endings(said: Sequence[int]) -> list[int]:
+    """Hashes of the last token, of the last two, and so on: of every context ``said`` ends with."""
+    return list(accumulate(map(mul, said[: -1 - MAX_LENGTH : -1], _FACTORS)))
 
 
 class ContextTable:
@@ -60,9 +61,9 @@ class ContextTable:
         """What it takes in memory."""
         return sys.getsizeof(self) + sys.getsizeof(self.heads) + sys.getsizeof(self.back)
 
-    def latest(self, terms: list[int]) -> int:
-        """The last place of the hash that these `hash_terms` give; negative where there is none."""
-        return self.heads[(sum(terms[: self.length]) & _MASK) >> self.shift]
+    def latest(self, hashes: list[int]) -> int:
+        """The last place of these `hash_endings`; negative where there is none."""
+        return self.heads[(hashes[self.length - 1] & _MASK) >> self.shift]
 
     def extend(self, sums: NDArray[np.uint64], followed: NDArray[np.int64], first: int) -> None:
         """Note tokens logged from place ``first`` on, of which ``followed`` end a context.

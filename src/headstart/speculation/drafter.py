@@ -9,7 +9,7 @@ from headstart.errors import DraftingError
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:
-    """A camera's stream, and the tenant that owns it. Streams share no memory."""
+    """A camera's stream, and the tenant that owns it. Tenants share nothing."""
 
     tenant: str
     stream: str

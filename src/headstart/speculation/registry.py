@@ -7,6 +7,7 @@ takes no arguments.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 from headstart.errors import DraftingError
 from headstart.speculation.always_wrong import AlwaysWrong
@@ -14,6 +15,7 @@ from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import Drafter
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES, Memory
+from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.ngram import Ngram
 from headstart.speculation.vocabulary import TextVocabulary
 
@@ -27,23 +29,42 @@ class MemoryLimits:
 
 
 @dataclass(frozen=True)
+class MemoryOptions:
+    """What drafters may remember, of whom, and what they know from the start."""
+
+    limits: MemoryLimits = MemoryLimits()
+    warm: bool = True
+    """Whether a stream may quote the other streams of its tenant."""
+    log: Path | None = None
+    """Answers that every stream of a tenant may quote from the start; see `read_memory_log`."""
+
+
+@dataclass(frozen=True)
 class Registration:
     """One drafter: its name, what it drafts from, and how it is built."""
 
     name: str
     drafts_from: str
-    build: Callable[[MemoryLimits], Drafter]
+    build: Callable[[MemoryOptions], Drafter]
     is_default: bool = True
     """Whether it drafts unless it is switched off."""
     trust_less_on_change: bool = False
     """Whether it is asked later, and for less, the more the scene has changed."""
 
 
+def _memory(options: MemoryOptions) -> Memory:
+    limits = options.limits
+    memory = Memory(limits.total, limits.tenant, warm=options.warm)
+    for answer in read_memory_log(options.log) if options.log is not None else ():
+        memory.seed(answer.tenant, answer.question, answer.tokens)
+    return memory
+
+
 REGISTERED = (
     Registration(
         "memory",
         "the target's earlier answers on the same stream",
-        lambda limits: Memory(limits.total, limits.tenant),
+        _memory,
         trust_less_on_change=True,
     ),
     Registration("ngram", "the prompt and the answer so far", lambda _: Ngram()),
@@ -76,10 +97,10 @@ def registration(name: str) -> Registration:
 def build_cascade(
     names: Iterable[str],
     vocabulary: TextVocabulary,
-    limits: MemoryLimits = MemoryLimits(),  # noqa: B008 - frozen
+    options: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
     budget: DraftBudget | None = None,
 ) -> Cascade:
     """A cascade of the drafters of these names."""
     rows = [registration(name) for name in names]
     wary = frozenset(row.name for row in rows if row.trust_less_on_change)
-    return Cascade([row.build(limits) for row in rows], vocabulary, wary, budget=budget)
+    return Cascade([row.build(options) for row in rows], vocabulary, wary, budget=budget)

@@ -1,0 +1,183 @@
+"""The earlier answers of a stream, or of several, and quotations from them.
+
+One rule: copy what followed the longest match in those answers, of equal matches the most recent;
+where the copy ends, look again. Before the first token the match is the question, so the draft is
+the last answer to it.
+"""
+
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from headstart.speculation.contexts import Contexts, hash_endings
+
+CONTEXT_LENGTHS = (8, 4, 2, 1)
+"""Of these many tokens the places of occurrence are kept; deepest first."""
+MAX_PLACES = 8  # of one context, the most recent ones; more found nothing better in replays
+MAX_MATCH = 32  # beyond this a match is as good as any
+MAX_PIECES = 8  # copied into one draft: bounds the time of a proposal
+MAX_ANSWER_TOKENS = 1024  # of one answer, what follows is not remembered
+TOKENS_PER_SLOT = 2  # of a table of contexts, before it is made larger
+
+
+class StreamMemory:
+    """The last answers of one stream, each led by its question's mark. Not thread-safe.
+
+    Answers stand one after another in a log; a place is a token's number in it, counted from the
+    first ever learnt. Forgotten ones are passed over, and cut off when they are half of the log.
+    """
+
+    __slots__ = ("_contexts", "_first", "_log", "_max_answers", "_starts")
+
+    def __init__(self, max_answers: int) -> None:
+        self._max_answers = max_answers
+        self._log = array("i")
+        self._first = 0  # the place of the log's first token
+        self._starts = array("q")  # of the answers remembered
+        self._contexts = Contexts(CONTEXT_LENGTHS)
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @property
+    def num_bytes(self) -> int:
+        """What it takes in memory."""
+        own = sum(map(sys.getsizeof, (self, self._log, self._starts)))
+        return own + self._contexts.num_bytes
+
+    def learn(self, question: str, answer: Sequence[int]) -> None:
+        """Remember an answer; the oldest goes when there are too many."""
+        said = np.array([_mark(question), *answer[:MAX_ANSWER_TOKENS]], dtype=np.int32)
+        start = self._first + len(self._log)
+        self._starts.append(start)
+        self._log.frombytes(said.tobytes())
+        self._contexts.extend(said, np.arange(len(said)), start)
+        if len(self) > self._max_answers:
+            self.forget(len(self) - self._max_answers)
+        if self._num_tokens > TOKENS_PER_SLOT * self._contexts.num_slots:
+            self.compact()
+
+    def forget(self, num_answers: int) -> None:
+        """Forget the oldest of its answers."""
+        del self._starts[:num_answers]
+        if 2 * self._num_tokens < len(self._log):
+            self._cut()
+
+    def compact(self) -> None:
+        """Take no more room than the answers need that are remembered."""
+        self._cut()
+        tokens = np.array(self._log, dtype=np.int32)
+        starts = np.array(self._starts, dtype=np.int64) - self._first
+        depths = np.arange(len(tokens)) - np.repeat(starts, np.diff(starts, append=len(tokens)))
+        self._contexts.rebuild(tokens, depths, self._first)
+
+    def copy(self, max_answers: int) -> "StreamMemory":
+        """The same answers in a memory of its own, which may hold more of them."""
+        copied = StreamMemory(max_answers)
+        copied._log, copied._starts, copied._first = self._log[:], self._starts[:], self._first
+        copied.compact()
+        return copied
+
+    def longest_match(
+        self, said: "array[int]", hashes: list[int], longer_than: int
+    ) -> tuple[int, int] | None:
+        """Of the longest known context's latest places, the one where most of ``said`` matches.
+
+        The place of what followed there, and how many tokens match. Only contexts of more than
+        ``longer_than`` tokens are looked at. ``hashes`` are the `hash_endings` of ``said``.
+        """
+        if not self._starts:
+            return None
+        log, first, oldest = self._log, self._first, self._starts[0]
+        most = min(len(said), MAX_MATCH)
+        for table in self._contexts.tables:
+            context = table.length
+            if context > most:
+                continue
+            if context <= longer_than:
+                break
+            back, place = table.back, table.latest(hashes)
+            ending, num_places = said[-context:], 0
+            best, longest = None, context - 1
+            beyond = said[-longest - 1]  # what a longer match must begin with
+            while place >= oldest:
+                stop = place - first
+                if log[stop - context : stop] == ending:  # or else only their hashes are equal
+                    num_places += 1
+                    # The mark that an answer begins with is like no other token, and ends a match.
+                    if stop > longest and log[stop - longest - 1] == beyond:
+                        length, reach = context, most if stop > most else stop
+                        while length < reach and log[stop - length - 1] == said[-length - 1]:
+                            length += 1
+                        if length > longest:
+                            best, longest = place, length
+                            if longest == most:
+                                break
+                            beyond = said[-longest - 1]
+                    if num_places == MAX_PLACES:
+                        break
+                distance = back[stop]
+                if not distance:
+                    break
+                place -= distance
+            if best is not None:
+                return best, longest
+        return None
+
+    def following(self, place: int, max_tokens: int) -> "array[int]":
+        """The rest of the answer that ``place`` is in."""
+        stop = min(place + max_tokens, self._end(place))
+        return self._log[place - self._first : stop - self._first]
+
+    def _end(self, place: int) -> int:
+        """Where the answer ends that ``place`` is in."""
+        following = bisect_right(self._starts, place)
+        if following < len(self._starts):
+            return self._starts[following]
+        return self._first + len(self._log)
+
+    @property
+    def _num_tokens(self) -> int:
+        return self._first + len(self._log) - self._starts[0] if self._starts else 0
+
+    def _cut(self) -> None:
+        num_forgotten = len(self._log) - self._num_tokens
+        del self._log[:num_forgotten]
+        self._contexts.cut(num_forgotten)
+        self._first += num_forgotten
+
+
+def quote(
+    memories: Sequence[StreamMemory], question: str, confirmed: Sequence[int], max_tokens: int
+) -> list[int]:
+    """Copy, piece after piece, what followed the longest recent match.
+
+    The first memory comes first: of a further one only a context is looked up that is longer than
+    the match before it.
+    """
+    # No match is longer, so the words further back cannot matter; but the mark must be seen.
+    said = array("i", confirmed[-MAX_MATCH:])
+    if len(said) < MAX_MATCH:
+        said.insert(0, _mark(question))
+    known = len(said)
+    for _ in range(MAX_PIECES):
+        missing = max_tokens - (len(said) - known)
+        if missing <= 0:
+            break
+        hashes, longest, piece = hash_endings(said), 0, None
+        for memory in memories:
+            found = memory.longest_match(said, hashes, longest)
+            if found is not None:
+                (place, longest), piece = found, memory
+        if piece is None:
+            break
+        said += piece.following(place, missing)
+    return said[known:].tolist()
+
+
+def _mark(question: str) -> int:
+    """A stand-in for the question before its answer's first token; no token id is negative."""
+    return -1 - (hash(question) & 0x3FFFFFFF)
