@@ -52,6 +52,10 @@ SHARED_ENGINES = (
         "tests/engine/test_session.py",
         "tests/engine/test_schema.py",
         "tests/bench/test_workload_json.py",
+        "tests/bench/test_live_workload.py",
+        "tests/live/test_live_session.py",
+        "tests/live/test_standing.py",
+        "tests/live/test_watching.py",
     ),
 )
 WITHOUT_CACHE = {

@@ -11,6 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "headstart"
 LAYERS = [
     {"cli"},
     {"serve", "bench"},
+    {"live"},
     {"engine"},
     {"answers"},
     {"speculation"},

@@ -40,6 +40,21 @@ def test_rendering_prints_its_figures():
 
 
 def test_every_part_of_a_proposal_is_timed():
-    figures = last_line_of("drafting", "--num-answers", 1000, "--repeats", 300)
-    for part in ("board", "board_resync", "memory", "memory_worst", "cascade"):
+    answers = ("--num-answers", 1000, "--num-tenant-answers", 1500)
+    figures = last_line_of("drafting", *answers, "--repeats", 300)
+    memory = ("memory", "memory_worst", "warm_memory", "warm_memory_new_stream")
+    for part in ("board", "board_resync", *memory, "cascade"):
         assert 0 < figures[f"{part}_us_p50"] <= figures[f"{part}_us_p99"]
+
+
+def test_what_is_asked_when_the_scene_changed_is_judged_against_the_truth():
+    pytest.importorskip("headstart_lab")
+    figures = last_line_of("when_changed", "--drives", 1, "--seconds", 12)
+    assert figures["windows"] == 6
+    rows = figures["key_elements"]
+    assert rows["every second window"]["asked"] == 3
+    for kind in ("event camera", "simulated"):
+        asked = [row["asked"] for label, row in rows.items() if label.startswith(kind)]
+        assert 6 >= asked[0] >= asked[-1] >= 1
+        assert asked[0] > asked[-1]
+    assert 0 < figures["note_ms_p50"] <= figures["note_ms_p99"]

@@ -29,7 +29,7 @@ def run(name: str, *arguments: object) -> str:
         [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=540,
         check=False,
         env={**os.environ, "VLLM_LOGGING_LEVEL": "ERROR"},
     )
@@ -62,6 +62,16 @@ def test_a_session_drafts_from_its_first_answer_and_shows_it_early(tiny_target, 
     assert said.index("drafted by memory") < said.index("the target's words")
     accepted = re.search(r"^(\d+) of \d+ were drafted$", said, flags=re.MULTILINE)
     assert int(accepted[1]) > 0
+
+
+@pytest.mark.engine
+def test_two_cameras_are_watched_at_once(tiny_target, clips):
+    said = run("watch.py", tiny_target, *clips, "--window", "0.32")
+    for clip in clips:  # 16 frames at 25 Hz
+        waits = re.findall(rf"^{clip}: ([\d.]+) s after its last frame: ", said, re.MULTILINE)
+        dropped = re.search(rf"^{clip}: (\d) windows asked, (\d) dropped$", said, re.MULTILINE)
+        assert len(waits) == int(dropped[1]) == 2 - int(dropped[2])
+    assert "drafted by memory" in said
 
 
 @pytest.mark.engine

@@ -85,6 +85,7 @@ def test_the_lab_registers_its_commands_and_workloads(lab_wheel):
     (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
     assert archive.read(entry_points).decode().split() == [
         *("[headstart.commands]", "lab", "=", "headstart_lab.cli:app"),
+        *("[headstart.sources]", "drive", "=", "headstart_lab.live_drive:open_drive"),
         *("[headstart.workloads]", "lab", "=", "headstart_lab.workloads:lab_workloads"),
     ]
 

@@ -11,11 +11,18 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.figures import bench, equality, lab, replay, serving
+from benchmarks.figures import bench, equality, lab, replay, serving, when_changed
 from benchmarks.figures.picture import PICTURE, head_start
 
 ROOT = Path(__file__).parents[2]
-TABLES = {**bench.TABLES, **equality.TABLES, **lab.TABLES, **replay.TABLES, **serving.TABLES}
+TABLES = {
+    **bench.TABLES,
+    **equality.TABLES,
+    **lab.TABLES,
+    **replay.TABLES,
+    **serving.TABLES,
+    **when_changed.TABLES,
+}
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")
 

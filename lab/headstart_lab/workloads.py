@@ -1,6 +1,6 @@
 """What `headstart bench` asks without a folder: questions about the lab's held-out drives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,6 +14,11 @@ STREAMS = (2, 4, 8, 16)
 ROTATING = (Question.DESCRIBE, Question.VEHICLES, Question.WEATHER, Question.GOING_ON)
 SHORT, LONG = Question.SAFE, Question.ELABORATE
 SHORT_TOKENS = 16
+FRAME_S = 0.125
+"""Between the frames of a live camera: a second is as many frames as the target is shown."""
+SITE_DRIVE, SITE_ANSWERS = 100, 40
+"""The drive of another camera at the live camera's site, and how many seconds it has been asked
+about before."""
 REPORT: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -62,6 +67,8 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
         tokens: int,
         streams: int = 1,
         schema: Mapping[str, Any] | None = None,
+        frame_s: float = 0.0,
+        site: Callable[[int], Sequence[Item]] | None = None,
     ) -> Workload:
         return Workload(
             name,
@@ -70,7 +77,14 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
             tokens,
             streams,
             schema,
+            frame_s,
+            site,
         )
+
+    def site(number: int) -> list[Item]:
+        # Another drive than any round's.
+        clips = [seen(SITE_DRIVE + number, index) for index in range(SITE_ANSWERS)]
+        return rotating(clips, [question.usual for question in fixed])
 
     fixed = (Question.DESCRIBE,)
     return [
@@ -94,5 +108,13 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
                 count,
             )
             for count in STREAMS
+        ),
+        asking(
+            "live",
+            "the lab's drive as it is seen, eight frames a second, one question on every second",
+            fixed,
+            max_tokens,
+            frame_s=FRAME_S,
+            site=site,
         ),
     ]

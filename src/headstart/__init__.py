@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from headstart.engine.options import EventDrafter, Sources
     from headstart.engine.session import Session
     from headstart.errors import HeadstartError
+    from headstart.live.session import LiveSession
+    from headstart.live.watching import watch
+    from headstart.live.when import WhenChanged
+    from headstart.live.window_answer import WindowAnswer
+    from headstart.live.windows import Windows
     from headstart.media.clip import Clip, ClipFiles
     from headstart.media.events import Events
     from headstart.media.video import Video
@@ -26,11 +31,16 @@ _HOMES = {
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
+    "LiveSession": "headstart.live.session",
     "Preview": "headstart.answers.preview",
     "Retracted": "headstart.answers.preview",
     "Session": "headstart.engine.session",
     "Sources": "headstart.engine.options",
     "Video": "headstart.media.video",
+    "WhenChanged": "headstart.live.when",
+    "WindowAnswer": "headstart.live.window_answer",
+    "Windows": "headstart.live.windows",
+    "watch": "headstart.live.watching",
 }
 
 __all__ = [
@@ -42,11 +52,16 @@ __all__ = [
     "Events",
     "Headstart",
     "HeadstartError",
+    "LiveSession",
     "Preview",
     "Retracted",
     "Session",
     "Sources",
     "Video",
+    "WhenChanged",
+    "WindowAnswer",
+    "Windows",
+    "watch",
 ]
 
 

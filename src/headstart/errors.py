@@ -41,6 +41,14 @@ class SchemaError(HeadstartError):
     """The target cannot be held to a JSON schema. The engine goes on."""
 
 
+class LiveError(HeadstartError):
+    """A live camera cannot be watched in the way that was asked for."""
+
+
+class SourceError(HeadstartError):
+    """A camera, or another source of live frames, cannot be read."""
+
+
 class ReplayError(HeadstartError):
     """A file of logged answers cannot be replayed."""
 

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.cli.ask import engine_arguments
 from headstart.cli.screen import AnswerScreen
+from headstart.cli.starting import engine_arguments
 from headstart.cli.timeline import stage_table, verdict_table
 from headstart.speculation.draft import Draft
 from headstart.speculation.verdict import Verdict
@@ -83,7 +83,7 @@ def test_elsewhere_than_on_a_terminal_only_confirmed_text_is_printed():
             screen.show(shown)
         screen.show(Confirmed("bus."))
     assert capture.get() == "The bus.\n"
-    assert (screen.confirmed, screen.preview) == ("The bus.", "")
+    assert (screen.text.confirmed, screen.text.preview) == ("The bus.", "")
 
 
 def test_on_a_terminal_drafted_words_are_dim():
@@ -91,5 +91,5 @@ def test_on_a_terminal_drafted_words_are_dim():
     with console.capture() as capture, AnswerScreen(console) as screen:
         screen.show(Preview("The car", "memory"))
         screen.show(Confirmed("The "))
-        assert (screen.confirmed, screen.preview) == ("The ", "car")
+        assert (screen.text.confirmed, screen.text.preview) == ("The ", "car")
     assert "The \x1b[2mcar" in capture.get()

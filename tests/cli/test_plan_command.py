@@ -2,12 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 
 from typer.testing import CliRunner
 
 from headstart.cli import app
 from tests.bench.played import played_result
 
+FENCED = re.MULTILINE | re.DOTALL
 RECORDED = ["plan", "--prefill-ms", "326", "--step-ms", "13.8", "--tokens", "50"]
 
 
@@ -73,3 +75,42 @@ def test_the_notes_are_a_script_now_and_the_error_names_it():
     result = CliRunner().invoke(app, ["plan", "--notes"])
     assert result.exit_code == 1
     assert "python -m benchmarks.notes_checked" in result.output
+
+
+LIVE = ["plan", "--live", "--prefill-ms", "400", "--step-ms", "18", "--tokens", "75"]
+FED = [*LIVE, "--acceptance", "0.94", "--feed-ms", "80", "--frames", "8", "--window", "2"]
+
+
+def test_live_says_how_long_a_camera_waits_and_how_many_are_held():
+    output = run(*FED, "--step", "2")
+    figures = json.loads(output.splitlines()[-1])
+    methods = figures["methods"]
+    assert methods["bare"]["last_word_ms"] > 5 * methods["both"]["last_word_ms"]
+    assert methods["both"]["cameras_held"] >= 2 * methods["bare"]["cameras_held"] > 0
+    assert methods["both"]["engine_ms"] > methods["drafts"]["engine_ms"]
+    held = [load["cameras"] for load in figures["cameras"] if load["is_held"]]
+    assert held[-1] == methods["both"]["cameras_held"]
+    assert not figures["cameras"][-1]["is_held"]
+    assert "(not held)" in output
+
+
+def test_live_a_drafter_has_less_time():
+    output = run(*FED, "--drafter-prefill-ms", "83", "--drafter-step-ms", "18")
+    assert "a drafter has 18 tokens ready within a file's prefill, and 1 live" in output
+
+
+def test_live_needs_the_cost_of_a_feed_and_figures_of_its_own(tmp_path):
+    missing = CliRunner().invoke(app, LIVE, env={"COLUMNS": "120"})
+    assert missing.exit_code == 2
+    assert "--feed-ms" in missing.output
+    played_result().write(tmp_path / "bench.json")
+    both = CliRunner().invoke(app, ["plan", "--live", "--from", str(tmp_path / "bench.json")])
+    assert both.exit_code == 2
+
+
+def test_the_documented_plan_is_what_the_command_prints():
+    document = (Path(__file__).parents[2] / "docs" / "planner.md").read_text()
+    (block,) = re.findall(r"^```text\n\$ headstart (plan --live .*?)\n(.*?)^```", document, FENCED)
+    result = CliRunner().invoke(app, block[0].split(), env={"COLUMNS": "80"})
+    printed = [line.rstrip() for line in result.output.splitlines()]
+    assert printed[:-1] == block[1].splitlines()

@@ -40,7 +40,7 @@ class Ear:
 
 def drafter_of(headstart):
     """The front end's end of the draft channel."""
-    return headstart._target.front_end.drafter
+    return headstart.target.front_end.drafter
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def ask_target(headstart, clip, words, name, max_tokens):
     """The target's answer, with the drafts of the request called ``name``, whoever sends them."""
 
     async def answer():
-        target, now_s = headstart._target, time.monotonic()
+        target, now_s = headstart.target, time.monotonic()
         record = RequestRecord(uuid.uuid4().hex, now_s, now_s)
         with target.front_end.engine.recording(record):
             question, tags = Question(words, clip, max_tokens), RequestTags(name=name)
@@ -70,4 +70,4 @@ def ask_target(headstart, clip, words, name, max_tokens):
         said = output.outputs[0]
         return target_module._answer(said.text, said, record, None)
 
-    return headstart._loop.submit(answer()).result(PATIENCE_S)
+    return headstart.loop.submit(answer()).result(PATIENCE_S)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.engine
 @pytest.fixture
 def ask(headstart):
     """Runs ``check(asking, said)`` while a question is under way on the shared engine."""
-    front_end = headstart._target.front_end
+    front_end = headstart.target.front_end
 
     def run(check, **options):
         async def under_way():
@@ -31,7 +31,7 @@ def ask(headstart):
             with front_end.asking(Question("What?", **options), record) as asking:
                 return await check(asking, record.token_ids)
 
-        return headstart._loop.submit(under_way()).result(60)
+        return headstart.loop.submit(under_way()).result(60)
 
     return run
 
@@ -41,7 +41,7 @@ def drafted(tokens, start=0, source="memory", made_at_s=0.0):
 
 
 def test_a_draft_is_shown_where_the_answer_has_come_to_it(ask, headstart):
-    text = headstart._target.front_end.engine.text
+    text = headstart.target.front_end.engine.text
 
     async def check(asking, said):
         asking.hear(drafted([40, 41], start=2))
@@ -62,7 +62,7 @@ def test_a_draft_is_shown_where_the_answer_has_come_to_it(ask, headstart):
 
 
 def test_a_draft_reads_as_vllm_reads_the_same_answer_after_its_prompt(headstart):
-    engine = headstart._target.front_end.engine
+    engine = headstart.target.front_end.engine
     tokenizer = engine.renderer.tokenizer
     prompt, words = (
         tokenizer.encode(text, add_special_tokens=False)

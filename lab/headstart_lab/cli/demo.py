@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headstart.cli.ask import quieten
 from headstart.cli.errors import report_errors
+from headstart.cli.starting import quieten
 
 
 @report_errors

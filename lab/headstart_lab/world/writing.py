@@ -18,6 +18,8 @@ from headstart_lab.world.profile import Profile
 from headstart_lab.world.stage import SignalPlan, Stage, Surroundings
 
 TURN_MPS = 4.5
+HOLD_S = (3.0, 7.0)
+"""How long a car stands when it stops."""
 NUM_CASTS = 7
 """A crowded stage has as many road users as this many ordinary ones."""
 
@@ -65,7 +67,12 @@ HABITS = {
 }  # fmt: skip
 
 
-def write_stage(seed: int, number: int, previous: Stage | None) -> Stage:
+def write_stage(
+    seed: int,
+    number: int,
+    previous: Stage | None,
+    hold_s: tuple[float, float] = HOLD_S,
+) -> Stage:
     """The stage after ``previous``; it depends on the arguments alone."""
     random = Random(f"{seed}/{number}")
     entry = previous.exit if previous else Turning.NONE
@@ -80,7 +87,7 @@ def write_stage(seed: int, number: int, previous: Stage | None) -> Stage:
     leave = random.choice(leaves)
     start_mps = previous.speed.values[-1] if previous else random.uniform(*habits.speed_mps)
     stop = random.random() < habits.stop_share
-    speed, halt = _speed(random, habits, start_mps, stop, leave)
+    speed, halt = _speed(random, habits, start_mps, hold_s if stop else None, leave)
     duration = int(speed.times[-1])
     bend = random.choice((-1, 1)) * random.choice(habits.curvatures)
     before = previous.curvature.values[-1] if previous and entry is Turning.NONE else bend
@@ -137,16 +144,20 @@ def _surroundings(random: Random, previous: Stage | None) -> Surroundings:
 
 
 def _speed(
-    random: Random, habits: Habits, start_mps: float, stop: bool, leave: Turning
+    random: Random,
+    habits: Habits,
+    start_mps: float,
+    hold_s: tuple[float, float] | None,
+    leave: Turning,
 ) -> tuple[Profile, tuple[float, float] | None]:
     """The car's speed over the stage, and the time span in which it stands, if it does."""
     cruise = random.uniform(*habits.speed_mps)
     points = [(0.0, start_mps)]
     halt = None
-    if stop:
+    if hold_s is not None:
         brake = random.uniform(1.0, 3.0)
         stand = brake + max(start_mps, 6.0) / 3.0 + random.uniform(0.3, 1.0)
-        hold = random.uniform(3.0, 7.0)
+        hold = random.uniform(*hold_s)
         points += [(brake, max(start_mps, 6.0)), (stand, 0.0), (stand + hold, 0.0)]
         halt = (stand, stand + hold)
         points.append((stand + hold + cruise / 3.5, cruise))

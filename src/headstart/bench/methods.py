@@ -30,6 +30,8 @@ class Method:
     sources: Sources | None = None
     """None where vLLM's scheduler is left as it is."""
     drafter: bool = False
+    is_fed: bool = False
+    """Whether frames are prefilled as they arrive; for live workloads only."""
     vllm: Mapping[str, Any] = field(default_factory=dict)
     resources: EngineResources = field(default_factory=EngineResources)
 
@@ -102,6 +104,25 @@ class Rig:
         else:
             found.append(Method("cascade", together, Sources()))
             notes.append("eventgpt was not measured: no drafter was given (--drafter)")
+        # A frame is rendered again with each feed that it is part of: its pixels are kept.
+        live = {"mm_processor_cache_gb": 1}
+        found += [
+            Method("fed", "vLLM alone, frames prefilled as they arrive", is_fed=True, vllm=live),
+            Method(
+                "live, own stream",
+                f"{together} of the same stream, frames prefilled as they arrive",
+                Sources(warm=False),
+                is_fed=True,
+                vllm=live,
+            ),
+            Method(
+                "live",
+                f"{together}, frames prefilled as they arrive",
+                Sources(),
+                is_fed=True,
+                vllm=live,
+            ),
+        ]
         if two_devices:
             found.append(
                 Method(

@@ -39,6 +39,10 @@ class BenchResult:
     workloads: dict[str, str] = field(default_factory=dict)
     """Each workload's name and description."""
     methods: dict[str, str] = field(default_factory=dict)
+    live: tuple[str, ...] = ()
+    """Workloads whose times count from a window's last frame."""
+    cameras: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By method, how many cameras its engine held; see `CamerasHeld`."""
 
     def settled(self, workload: str, method: str, beside: str | None = None) -> list[Sample]:
         """The samples after the warm-up; with ``beside`` only those taken in turn with it."""
@@ -72,7 +76,9 @@ class BenchResult:
     def _ratio_p95(self, workload: str, method: str) -> float:
         """The speed-up over bare vLLM of the 95th percentile of end-to-end times."""
         bare, ours = zip(*self.pairs(workload, method), strict=True)
-        return _p95_s(bare) / _p95_s(ours)
+        return _p95_s([one.end_to_end_s for one in bare]) / _p95_s(
+            [one.end_to_end_s for one in ours]
+        )
 
     def throughput(self, workload: str, method: str) -> float:
         """Tokens a second as a multiple of bare vLLM's; the median of the rounds."""
@@ -129,7 +135,31 @@ class BenchResult:
                 "answers": len(samples),
                 "other_words": sum(b.words != o.words for b, o in self.pairs(workload, method)),
             }
+            if workload in self.live:
+                table[workload][method] |= self._live_row(workload, method)
         return table
+
+    def _live_row(self, workload: str, method: str) -> dict[str, float]:
+        """What is asked of live methods: from the last frame to the first token and last word."""
+        pairs = self.pairs(workload, method)
+        last = self.ratio(workload, method, "end_to_end_s")
+        row = {
+            "last_word": round(last.value, 4),
+            "last_word_p95": round(self._ratio_p95(workload, method), 4),
+            "first_token_p95": round(
+                _p95_s([bare.first_token_s for bare, _ in pairs])
+                / _p95_s([ours.first_token_s for _, ours in pairs]),
+                4,
+            ),
+            "first_token_ms": round(median(ours.first_token_s for _, ours in pairs) * 1e3, 2),
+            "cached_share": round(
+                fmean(ours.num_cached_tokens / ours.num_prompt_tokens for _, ours in pairs), 4
+            ),
+        }
+        if BARE in self.cameras and method in self.cameras:
+            row["cameras_held"] = self.cameras[method]["held"]
+            row["cameras_held_bare"] = self.cameras[BARE]["held"]
+        return row
 
     def write(self, path: Path) -> None:
         """Write everything as JSON."""
@@ -140,6 +170,8 @@ class BenchResult:
             "notes": self.notes,
             "workloads": self.workloads,
             "methods": self.methods,
+            "live": self.live,
+            "cameras": self.cameras,
             "blocks": [
                 {name: getattr(block, name) for name in Block.__slots__} for block in self.blocks
             ],
@@ -161,6 +193,8 @@ class BenchResult:
                 notes=tuple(given["notes"]),
                 workloads=given["workloads"],
                 methods=given["methods"],
+                live=tuple(given.get("live", ())),
+                cameras=given.get("cameras", {}),
             )
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BenchError(
@@ -168,10 +202,10 @@ class BenchResult:
             ) from error
 
 
-def _p95_s(samples: Sequence[Sample]) -> float:
-    if len(samples) == 1:
-        return samples[0].end_to_end_s
-    return quantiles((sample.end_to_end_s for sample in samples), n=20, method="inclusive")[-1]
+def _p95_s(seconds: Sequence[float]) -> float:
+    if len(seconds) == 1:
+        return seconds[0]
+    return quantiles(seconds, n=20, method="inclusive")[-1]
 
 
 def tokens_per_pass(samples: list[Sample]) -> float:

@@ -6,7 +6,9 @@ Two engines are up at a time, bare vLLM's and a method's. Where only one fits in
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from headstart.bench.cameras import CameraLoad
 from headstart.bench.methods import Method
 from headstart.bench.result import Block
 from headstart.bench.sample import Sample
@@ -27,6 +29,10 @@ class BenchPlan:
     warmup: int = 3
     """The first answers of each stream, which are measured and do not count."""
     one_engine: bool = False
+    camera_step_s: float | None = None
+    """Of live workloads: also how many cameras are held that ask once in so many seconds."""
+    camera_windows: int = 10
+    """Windows of each camera that count."""
 
 
 @dataclass
@@ -41,6 +47,7 @@ class Run:
     on_progress: Callable[[str], None] = lambda _: None
     samples: list[Sample] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    cameras: dict[str, dict[str, Any]] = field(default_factory=dict)
     unmeasured: dict[str, str] = field(default_factory=dict)
     """Methods whose engine did not start, and why; the others are measured all the same."""
 
@@ -93,9 +100,35 @@ class Run:
             self._play(method, number, {**beside, method.name: engine})
 
     def _play(self, method: Method, number: int, engines: Mapping[str, Headstart]) -> None:
-        trial = Trial(method.name, number, self.plan.warmup, engines, self.samples, self.blocks)
+        trial = Trial(
+            method.name,
+            number,
+            self.plan.warmup,
+            engines,
+            self.samples,
+            self.blocks,
+            method.is_fed,
+        )
         for place, work in enumerate(self.workloads):
+            if method.is_fed and not work.is_live:
+                continue  # it would be another method's measurement once more
             names = " and ".join(engines)
             self.on_progress(f"round {number + 1} of {self.plan.rounds}: {names}, {work.name}")
             # Another engine is asked first in every workload and every round.
             trial.play(work, sorted(engines, reverse=bool((number + place) % 2)))
+            if work.is_live and self.plan.camera_step_s is not None:
+                self._count_cameras(work, method, engines, self.plan.camera_step_s)
+
+    def _count_cameras(
+        self, work: Workload, method: Method, engines: Mapping[str, Headstart], step_s: float
+    ) -> None:
+        for name in [name for name in engines if name not in self.cameras]:
+            load = CameraLoad(
+                engines[name],
+                work,
+                step_s=step_s,
+                windows=self.plan.camera_windows,
+                prefill=method.is_fed and name == method.name,
+            )
+            self.on_progress(f"{name}, {work.name}: more and more cameras")
+            self.cameras[name] = load.measure(self.on_progress).as_json()

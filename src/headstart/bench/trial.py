@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
+from headstart.bench.asker import Asker, FrameByFrame, WholeClip
 from headstart.bench.result import Block
 from headstart.bench.sample import Sample
 from headstart.bench.workloads import Item, Workload
@@ -29,6 +30,8 @@ class Trial:
     engines: Mapping[str, Headstart]
     samples: list[Sample]
     blocks: list[Block]
+    is_fed: bool = False
+    """Whether the method prefills the frames of a live workload as they arrive."""
 
     def play(self, work: Workload, order: Sequence[str]) -> None:
         """Ask every engine all of a workload; the engines' order is reversed at every turn.
@@ -39,9 +42,17 @@ class Trial:
         taken: dict[str, list[Sample]] = {name: [] for name in order}
         seconds = dict.fromkeys(order, 0.0)
 
+        if work.site is not None and self.method in self.engines:
+            self._warm(work, work.site(self.round))
+        askers = {
+            (name, stream): self._asker(name, work, stream)
+            for name in order
+            for stream in range(len(streams))
+        }
+
         def answers(name: str, turn: range, stream: int) -> list[Sample]:
-            items = streams[stream]
-            return [self._ask(name, work, stream, index, items[index]) for index in turn]
+            items, asker = streams[stream], askers[name, stream]
+            return [self._ask(name, work, stream, index, asker, items[index]) for index in turn]
 
         try:
             with ThreadPoolExecutor(len(streams)) as pool:
@@ -75,18 +86,32 @@ class Trial:
             starts = [0, *range(first, num_answers, ANSWERS_PER_TURN)]
         return [range(start, stop) for start, stop in pairwise([*starts, num_answers])]
 
-    def _ask(self, name: str, work: Workload, stream: int, index: int, item: Item) -> Sample:
+    def _warm(self, work: Workload, items: Sequence[Item]) -> None:
+        """Let the method's engine answer for another camera of the site."""
+        for stream in range(work.num_streams):
+            other = self.engines[self.method].session("another camera", self._tenant(work, stream))
+            asker = WholeClip(other, work)
+            for item in items:
+                asker.ask(item)
+
+    def _tenant(self, work: Workload, stream: int) -> str:
         # A new tenant each time: nothing an engine remembers of an earlier trial is used.
-        tenant = f"{work.name}/{self.method}/{self.round}/{stream}"
-        session = self.engines[name].session(f"stream-{stream}", tenant)
-        asked_s = time.monotonic()
-        answer = session.ask(
-            item.clip, item.question, max_tokens=work.max_tokens, schema=work.schema
-        )
+        return f"{work.name}/{self.method}/{self.round}/{stream}"
+
+    def _asker(self, name: str, work: Workload, stream: int) -> Asker:
+        session = self.engines[name].session(f"stream-{stream}", self._tenant(work, stream))
+        if work.is_live and self.is_fed and name == self.method:
+            return FrameByFrame(session, work)
+        return WholeClip(session, work)
+
+    def _ask(
+        self, name: str, work: Workload, stream: int, index: int, asker: Asker, item: Item
+    ) -> Sample:
+        asked = asker.ask(item)
         return Sample.of(
-            answer,
-            asked_s,
-            time.monotonic(),
+            asked.answer,
+            asked.asked_s,
+            asked.answered_s,
             workload=work.name,
             method=name,
             beside=self.method,

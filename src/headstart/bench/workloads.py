@@ -34,6 +34,18 @@ class Workload:
     num_streams: int = 1
     schema: Mapping[str, Any] | None = None
     """A JSON schema that every answer follows, bare vLLM's as well."""
+    frame_s: float = 0.0
+    """Live: the frames of a clip arrive so many seconds apart, and an answer's time counts from
+    the last of them. 0 where each clip is there as a whole."""
+
+    site: Callable[[int], Sequence[Item]] | None = None
+    """What another camera of the same site was asked before a round. It is not measured: it is
+    what a warm memory can quote."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether frames arrive one by one."""
+        return self.frame_s > 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.num_streams <= MAX_STREAMS:

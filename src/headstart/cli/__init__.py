@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.cli import ask, bench, doctor, events, plan, replay, serve
+from headstart.cli import ask, bench, doctor, events, memory, plan, replay, serve, watch
 from headstart.cli.plugins import PluginGroup
 
 app = typer.Typer(
@@ -18,8 +18,10 @@ app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.command("serve")(serve.serve)
+app.command("watch")(watch.watch)
 app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
+app.add_typer(memory.app, name="memory")
 
 
 def main() -> None:

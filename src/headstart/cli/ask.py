@@ -2,17 +2,15 @@
 
 import asyncio
 import json
-import os
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
+from headstart.cli.starting import engine_arguments, start_headstart
 from headstart.cli.timeline import stage_table, verdict_table
 from headstart.engine.question import schema_text
 from headstart.errors import SchemaError
@@ -76,33 +74,15 @@ def ask(
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
     given_schema = None if schema is None else read_schema(schema)
-    if not verbose:
-        quieten()
-    out, progress_out = Console(), Console(stderr=True)
-    quiet = {"use_tqdm_on_load": verbose}
-
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=progress_out,
-        transient=True,
-    ) as progress:
-        loading = progress.add_task(f"starting vLLM with {target}")
-        from headstart.engine.headstart import Headstart
-        from headstart.engine.options import EventDrafter
-
-        headstart = Headstart(
-            target,
-            drafter=EventDrafter(drafter, {**quiet, **engine_arguments(drafter_vllm or [])})
-            if drafter
-            else None,
-            max_draft_tokens=max_draft_tokens,
-            vllm={**quiet, **engine_arguments(vllm or [])},
-        )
-        seconds = progress.tasks[loading].elapsed or 0.0
-    progress_out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
-
+    out = Console()
+    headstart = start_headstart(
+        target,
+        drafter,
+        max_draft_tokens,
+        engine_arguments(vllm or []),
+        engine_arguments(drafter_vllm or []),
+        verbose=verbose,
+    )
     with headstart:
         answer = asyncio.run(_show(headstart, files, question, max_tokens, given_schema, out))
     out.print()
@@ -138,32 +118,21 @@ async def _show(
 def read_schema(file: Path) -> dict[str, Any]:
     """The JSON schema in a file. Wrong files are found here, before an engine is started."""
     try:
-        schema = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
         raise SchemaError(
             f"{file} holds no JSON ({error}): give a file with one JSON schema"
         ) from error
+    return parse_schema(text, str(file))
+
+
+def parse_schema(text: str, where: str) -> dict[str, Any]:
+    """The JSON schema in a text, which was found in ``where``."""
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(
+            f"{where} holds no JSON ({error}): give a file with one JSON schema"
+        ) from error
     schema_text(schema)
     return dict(schema)
-
-
-def quieten() -> None:
-    """Leave the terminal to the answer. In the environment, so that engine processes hear it."""
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-    os.environ.setdefault("PYTHONWARNINGS", "ignore")
-    warnings.simplefilter("ignore")
-
-
-def engine_arguments(pairs: list[str]) -> dict[str, Any]:
-    """``name=value`` pairs as vLLM's arguments; a value is JSON where it parses, else text."""
-    arguments: dict[str, Any] = {}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
-        if not separator or not name:
-            raise typer.BadParameter(f"{pair!r} is not name=value, e.g. --vllm dtype=float32")
-        try:
-            arguments[name.replace("-", "_")] = json.loads(value)
-        except json.JSONDecodeError:
-            arguments[name.replace("-", "_")] = value
-    return arguments

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.bench.result import BenchResult
-from headstart.cli.ask import engine_arguments, quieten
 from headstart.cli.errors import report_errors
+from headstart.cli.starting import engine_arguments, quieten
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 
@@ -51,7 +51,8 @@ def bench(
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these of fixed, rotating, short, long, json, streams-2, -4, -8, -16, folder."
+            help="Only these of fixed, rotating, short, long, json, streams-2, -4, -8, -16, live,"
+            " folder."
         ),
     ] = None,
     method: Annotated[
@@ -65,6 +66,13 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
+    cameras_every: Annotated[
+        float | None,
+        typer.Option(
+            help="With the workload live: also how many cameras are held that each ask once in so"
+            " many seconds."
+        ),
+    ] = None,
     two_devices: Annotated[
         bool,
         typer.Option("--two-devices", help="Also measure the target alone on both devices."),
@@ -102,7 +110,9 @@ def bench(
     from headstart.bench.workloads import lab_workloads
 
     # --settle and --apart are the earlier names of --warmup and --one-engine.
-    plan = BenchPlan(rounds, warmup if settle is None else settle, one_engine or apart)
+    plan = BenchPlan(
+        rounds, warmup if settle is None else settle, one_engine or apart, cameras_every
+    )
     rig = Rig(
         checked(target),
         checked(drafter) if drafter else None,
@@ -145,6 +155,8 @@ def bench(
         notes=tuple(notes),
         workloads={work.name: work.words for work in workloads},
         methods={found.name: found.words for found in methods},
+        live=tuple(work.name for work in workloads if work.is_live),
+        cameras=run.cameras,
     )
     if not result.summary():
         raise BenchError("stopped before anything was measured with and without a method")

@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
+from headstart.cli.plan_live import print_live_plan
 from headstart.errors import PlanningError
 from headstart.planner.costs import Costs, DrafterCosts
 from headstart.planner.forecast import bare, break_even_accepted, drafted, one_fused_block
+from headstart.planner.live import LiveWindow
 from headstart.planner.survival import Survival
 
 DRAFT_LENGTHS = (2, 4, 8, 16, 32)
@@ -44,15 +46,35 @@ def plan(
     picture: Annotated[
         Path | None, typer.Option(help="Draw speed-up against acceptance into this SVG file.")
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Cameras whose frames are prefilled as they arrive.")
+    ] = False,
+    window: Annotated[float, typer.Option(help="Live: seconds that a question sees.")] = 2.0,
+    step: Annotated[
+        float | None,
+        typer.Option(help="Live: seconds from one question to the next; by default the window."),
+    ] = None,
+    frames: Annotated[int, typer.Option(help="Live: frames of a window.")] = 8,
+    feed_ms: Annotated[
+        float | None, typer.Option(help="Live: the engine's time to prefill one frame by itself.")
+    ] = None,
+    acceptance: Annotated[
+        float, typer.Option(help="Live: the chance that a drafted token is right.")
+    ] = 0.9,
+    draft_tokens: Annotated[int, typer.Option(min=1, help="Live: length of a draft.")] = 32,
     notes: Annotated[bool, typer.Option("--notes", hidden=True)] = False,
 ) -> None:
     """Forecast end-to-end time, and how many drafted tokens must be accepted for drafting to pay.
 
     The forecast is made from figures given by hand, or from a bench's result for every workload
-    and method that it measured. Prints tables, and one line of JSON last.
+    and method that it measured. With --live, it says how long a live camera's answers wait from
+    the last frame on, and how many cameras the engine holds. Prints tables, and one line of JSON
+    last.
     """
     if notes:
         raise PlanningError("--notes is now a script: python -m benchmarks.notes_checked")
+    if live and bench is not None:
+        raise typer.BadParameter("--live forecasts from figures given by hand, not --from a bench")
     if bench is not None:
         _print_measured(bench)
     elif prefill_ms is None or step_ms is None:
@@ -64,6 +86,13 @@ def plan(
         beside = None
         if drafter_prefill_ms is not None and drafter_step_ms is not None:
             beside = DrafterCosts(drafter_prefill_ms / 1e3, drafter_step_ms / 1e3)
+        if live:
+            if feed_ms is None:
+                raise typer.BadParameter("give --feed-ms with --live")
+            camera = LiveWindow(frames, window, window if step is None else step, feed_ms / 1e3)
+            survival = Survival.independent(acceptance, draft_tokens)
+            print_live_plan(costs, camera, tokens, survival, beside)
+            return
         _print_plan(costs, tokens, beside)
         if picture is not None:
             _draw(costs, tokens, picture)

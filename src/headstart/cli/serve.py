@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headstart.cli.ask import engine_arguments
 from headstart.cli.errors import report_errors
+from headstart.cli.starting import engine_arguments
 from headstart.errors import EngineMissingError
 
 

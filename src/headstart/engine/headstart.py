@@ -58,12 +58,12 @@ class Headstart(Session):
 
     def session(self, stream: str, tenant: str = "") -> Session:
         """One camera's stream: what is said on it is remembered on it, and nowhere else."""
-        return Session(self._target, self._loop, StreamKey(tenant, stream))
+        return Session(self.target, self.loop, StreamKey(tenant, stream))
 
     def close(self) -> None:
         """End vLLM's processes. What is still being answered is lost."""
-        self._loop.submit(self._end()).result()
-        self._loop.close()
+        self.loop.submit(self._end()).result()
+        self.loop.close()
 
     async def _end(self) -> None:
         self._engines.close()  # vLLM's client is closed in the loop it was used from

@@ -1,8 +1,9 @@
 """An event loop in a thread of its own, so that callers need none."""
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -20,6 +21,11 @@ class LoopThread:
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         """Run ``work``; cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Call a function in the loop, soon; after `close` it is not called."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(function, *arguments)
 
     def close(self) -> None:
         """Cancel what still runs, and end the thread."""

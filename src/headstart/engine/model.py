@@ -10,6 +10,8 @@ from headstart.models.view import View, view_of
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
 _CPU_KV_CACHE_BYTES = 4 * 2**30
+# Of vLLM's 128 tokens on a CPU, most of the newest frame would never be in a full block.
+_CPU_BLOCK_SIZE = 32
 
 
 @dataclass(frozen=True)
@@ -52,4 +54,5 @@ def engine_defaults() -> dict[str, Any]:
     defaults: dict[str, Any] = {"enable_mm_processor_stats": True}
     if current_platform.is_cpu():
         defaults["kv_cache_memory_bytes"] = _CPU_KV_CACHE_BYTES
+        defaults["block_size"] = _CPU_BLOCK_SIZE
     return defaults

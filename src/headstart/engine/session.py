@@ -35,8 +35,8 @@ class Session:
 
     def __init__(self, target: "Target", loop: LoopThread, key: StreamKey | None) -> None:
         self.key = key
-        self._target = target
-        self._loop = loop
+        self.target = target
+        self.loop = loop
 
     def ask(
         self,
@@ -53,8 +53,8 @@ class Session:
         end it before (``finish_reason`` is then ``length``). `SchemaError` says what to change
         in a schema that vLLM cannot follow.
         """
-        asked = self._question(clip, question, max_tokens, schema)
-        return self._loop.submit(self._answer(asked, on_text)).result()
+        asked = self.question(clip, question, max_tokens, schema)
+        return self.loop.submit(self._answer(asked, on_text)).result()
 
     async def ask_async(
         self,
@@ -65,8 +65,8 @@ class Session:
         schema: Mapping[str, Any] | None = None,
     ) -> Answer:
         """As `ask`, from any event loop. Cancelling it cancels the work."""
-        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, schema)
-        return await asyncio.wrap_future(self._loop.submit(self._answer(asked, None)))
+        asked = await asyncio.to_thread(self.question, clip, question, max_tokens, schema)
+        return await asyncio.wrap_future(self.loop.submit(self._answer(asked, None)))
 
     async def stream(
         self,
@@ -80,8 +80,8 @@ class Session:
 
         From any event loop. Leaving the iterator cancels the work.
         """
-        asked = await asyncio.to_thread(self._question, clip, question, max_tokens, schema)
-        shown = self._target.ask(replace(asked, previews=True), streaming=True)
+        asked = await asyncio.to_thread(self.question, clip, question, max_tokens, schema)
+        shown = self.target.ask(replace(asked, previews=True), streaming=True)
         turn = asyncio.Lock()
 
         async def following() -> Preview | Confirmed | Retracted | Answer | None:
@@ -93,13 +93,13 @@ class Session:
                 await shown.aclose()
 
         try:
-            while (event := await asyncio.wrap_future(self._loop.submit(following()))) is not None:
+            while (event := await asyncio.wrap_future(self.loop.submit(following()))) is not None:
                 yield event
         finally:
-            self._loop.submit(leaving())
+            self.loop.submit(leaving())
 
     async def _answer(self, asked: Question, on_text: Callable[[str], None] | None) -> Answer:
-        events = self._target.ask(asked, streaming=on_text is not None)
+        events = self.target.ask(asked, streaming=on_text is not None)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Answer):
@@ -108,11 +108,12 @@ class Session:
                     on_text(event.text)
         raise AssertionError("the target always ends with an answer")
 
-    def _question(
+    def question(
         self, clip: Askable, words: str, max_tokens: int, schema: Mapping[str, Any] | None
     ) -> Question:
+        """What `ask` sends to the target; reads the clip's files, if it has any."""
         text = None if schema is None else schema_text(schema)
-        view, front_end, loading = self._target.view, self._target.front_end, None
+        view, front_end, loading = self.target.view, self.target.front_end, None
         if isinstance(clip, str | Path):
             clip = view.files(Path(clip))
         if isinstance(clip, ClipFiles):

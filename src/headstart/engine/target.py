@@ -14,6 +14,7 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Timeline
 from headstart.engine.engine_client import EngineClient
+from headstart.engine.feeder import Feed, Feeder
 from headstart.engine.front_end import Asking, FrontEnd
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.question import Question
@@ -45,6 +46,7 @@ class Target:
     def __init__(self, view: View, front_end: FrontEnd) -> None:
         self.view = view
         self.front_end = front_end
+        self.feeder = Feeder(self.prefill)
         self._engine = front_end.engine
 
     async def ask(self, question: Question, *, streaming: bool) -> AsyncGenerator[Shown | Answer]:
@@ -61,7 +63,7 @@ class Target:
             stream=question.stream,
         )
         text, last = "", None
-        with self.front_end.asking(question, record) as asking:
+        with self.feeder.answering(), self.front_end.asking(question, record) as asking:
             outputs = self._generate(question, asking.tags, record, streaming)
             happenings = _with_news(outputs, asking) if question.previews else outputs
             async with contextlib.aclosing(happenings):
@@ -95,7 +97,6 @@ class Target:
         streaming: bool,
     ) -> AsyncGenerator[Any]:
         from vllm import SamplingParams
-        from vllm.renderers.inputs.preprocess import parse_model_prompt
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         schema, clip = question.schema, question.clip or Clip()
@@ -108,20 +109,63 @@ class Target:
         )
         if schema is not None:
             self._check_schema(params)
-        prompt: dict[str, Any] = {
-            "prompt": self.view.prompt(question.words),
-            "multi_modal_data": {"video": self.view.pictures(clip)},
-        }
-        if question.tenant:
-            # No tenant's blocks are another tenant's prefix.
-            prompt["cache_salt"] = question.tenant
-        (engine_input,) = await self._engine.renderer.render_cmpl_async(
-            [parse_model_prompt(self._engine.model_config, prompt)]
-        )
+        engine_input = await self._render(question.words, self.view.pictures(clip), question.tenant)
         outputs = self._engine.generate(engine_input, params, f"headstart-{record.request_id}")
         async with contextlib.aclosing(outputs):
             async for output in outputs:
                 yield output
+
+    @property
+    def keeps_prefixes(self) -> bool:
+        """Whether frames that are computed before their question save it time."""
+        cached: bool = self._engine.vllm_config.cache_config.enable_prefix_caching
+        return cached and self.view.frames_are_items
+
+    async def prefill(self, feed: Feed) -> None:
+        """Compute the prompt up to these frames, which vLLM then keeps as long as it has room.
+
+        No question is known yet. The prompt ends with the last frame, and the token that vLLM says
+        after it is dropped.
+        """
+        from vllm import SamplingParams
+        from vllm.sampling_params import RequestOutputKind
+
+        tenant = feed.stream.tenant
+        engine_input = await self._render("", feed.frames, tenant)
+        stop = max(
+            place.offset + place.length
+            for places in engine_input["mm_placeholders"].values()
+            for place in places
+        )
+        engine_input["prompt_token_ids"] = engine_input["prompt_token_ids"][:stop]
+        params = SamplingParams(
+            temperature=0.0,
+            max_tokens=1,
+            ignore_eos=True,
+            detokenize=False,
+            output_kind=RequestOutputKind.FINAL_ONLY,
+        )
+        now_s = time.monotonic()
+        record = RequestRecord(uuid.uuid4().hex, now_s, now_s, stream=feed.stream)
+        with self._engine.recording(record):
+            async for _ in self._engine.generate(engine_input, params, f"feed-{record.request_id}"):
+                pass
+
+    async def _render(self, words: str, pictures: Any, tenant: str) -> Any:
+        """The prompt of a question about these pictures, as vLLM takes it."""
+        from vllm.renderers.inputs.preprocess import parse_model_prompt
+
+        prompt: dict[str, Any] = {
+            "prompt": self.view.prompt(words),
+            "multi_modal_data": {"video": pictures},
+        }
+        if tenant:
+            # No tenant's blocks are another tenant's prefix.
+            prompt["cache_salt"] = tenant
+        (engine_input,) = await self._engine.renderer.render_cmpl_async(
+            [parse_model_prompt(self._engine.model_config, prompt)]
+        )
+        return engine_input
 
     def _check_schema(self, params: Any) -> None:
         """Raise where vLLM finds at once that it cannot follow the schema."""

@@ -1,4 +1,4 @@
-"""RGB video as arrays: decoding, uniform sampling, writing. The only module that uses PyAV."""
+"""RGB video as arrays: decoding files, sampling, writing. PyAV is used here and in `stream`."""
 
 from __future__ import annotations
 

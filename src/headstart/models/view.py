@@ -27,6 +27,13 @@ class View(Protocol):
     def num_text_ids(self) -> int:
         """Token ids below this are text; the others are placeholders, never said or drafted."""
 
+    @property
+    def frames_are_items(self) -> bool:
+        """Whether a frame's part of the prompt stays the same as more frames follow it.
+
+        Then frames can be computed as they arrive.
+        """
+
     def files(self, path: Path) -> ClipFiles:
         """The clip of a single file: a video for one model, events for another."""
 

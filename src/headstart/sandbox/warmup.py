@@ -6,12 +6,11 @@ Packages import parts of themselves on first use, which a confined worker cannot
 import io
 from contextlib import suppress
 
-import av
 import cv2
-import numpy as np
 import PIL.Image
 
 from headstart.media.readers.preloading import preload
+from headstart.sandbox.small_video import small_video
 from headstart.sandbox.vllm_media import Bounds, Loaders
 
 _BOUNDS = Bounds(max_frame_pixels=1 << 20, max_clip_pixels=1 << 20, max_video_s=60)
@@ -28,18 +27,6 @@ def warm_up(loaders: Loaders) -> None:
         loaders.picture(file.getvalue(), _BOUNDS)
         with suppress(Exception):
             loaders.picture(file.getvalue()[:-20], _BOUNDS)
-    loaders.video(_video(), _BOUNDS, is_jpegs=False)
+    loaders.video(small_video(), _BOUNDS, is_jpegs=False)
     with suppress(Exception):
-        loaders.video(_video()[:300], _BOUNDS, is_jpegs=False)
-
-
-def _video() -> bytes:
-    file = io.BytesIO()
-    with av.open(file, "w", format="mp4") as container:
-        stream = container.add_stream("mpeg4", rate=8)
-        stream.width = stream.height = 16
-        frame = av.VideoFrame.from_ndarray(np.zeros((16, 16, 3), np.uint8), format="rgb24")
-        for _ in range(4):
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-    return file.getvalue()
+        loaders.video(small_video()[:300], _BOUNDS, is_jpegs=False)

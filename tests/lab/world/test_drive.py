@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from headstart_lab.world.drive import NUM_FRAMES, SECOND_US, WINDOW_US, Drive
 from headstart_lab.world.kinds import Daylight, Kind, Lamp, Pace, Place, Role, Turning, Weather
+from headstart_lab.world.writing import write_stage
 
 from headstart.media.events import SensorSize
 
@@ -112,3 +113,15 @@ def test_events_are_many_when_driving_and_few_when_standing():
             if scene.weather is not Weather.RAIN and len(counts.get(scene.pace, "....")) < 4:
                 counts[scene.pace].append(len(drive.clip(second).clip.events))
     assert np.median(counts[Pace.MODERATE]) > 5 * np.median(counts[Pace.STANDING]) > 0
+
+
+def test_a_stop_may_be_made_longer():
+    for seed in range(5):
+        usual, longer = write_stage(seed, 0, None), write_stage(seed, 0, None, hold_s=(30.0, 40.0))
+        assert longer.surroundings == usual.surroundings
+        if 0.0 in usual.speed.values:
+            assert 25 < longer.duration_s - usual.duration_s < 40
+        else:
+            assert longer == usual
+    stops = [0.0 in write_stage(seed, 0, None).speed.values for seed in range(5)]
+    assert len(set(stops)) == 2

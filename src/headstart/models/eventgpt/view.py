@@ -26,6 +26,7 @@ class EventGptView:
     max_window_us: int
     num_text_ids: int
     num_frames: None = None  # the model is shown no frames
+    frames_are_items: bool = False  # each slice holds a share of all events
 
     @classmethod
     def from_config(cls, config: Any) -> "EventGptView":

@@ -22,6 +22,7 @@ class VideoLlavaView:
     config: Any
     num_frames: int
     num_text_ids: int
+    frames_are_items: bool = True  # the processor makes an item of each frame
 
     @classmethod
     def from_config(cls, config: Any) -> "VideoLlavaView":

@@ -1,0 +1,90 @@
+"""Starts the engine for a command, and says how long it took."""
+
+import json
+import os
+import signal
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from headstart.engine.headstart import Headstart
+
+
+def start_headstart(
+    target: str,
+    drafter: str | None,
+    max_draft_tokens: int,
+    vllm: Mapping[str, Any],
+    drafter_vllm: Mapping[str, Any],
+    *,
+    verbose: bool,
+) -> "Headstart":
+    """A running engine. While it starts, stderr shows that it does, or vLLM's own messages."""
+    if not verbose:
+        quieten()
+    out, quiet = Console(stderr=True), {"use_tqdm_on_load": verbose}
+    with (
+        Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=out,
+            transient=True,
+        ) as progress,
+        interrupts_kept(),
+    ):
+        loading = progress.add_task(f"starting vLLM with {target}")
+        from headstart.engine.headstart import Headstart
+        from headstart.engine.options import EventDrafter
+
+        headstart = Headstart(
+            target,
+            drafter=EventDrafter(drafter, {**quiet, **drafter_vllm}) if drafter else None,
+            max_draft_tokens=max_draft_tokens,
+            vllm={**quiet, **vllm},
+        )
+        seconds = progress.tasks[loading].elapsed or 0.0
+    out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
+    return headstart
+
+
+@contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Keep Ctrl-C from the processes that are started in the block: this one ends them in order.
+
+    A terminal sends SIGINT to all of them, and vLLM's print a traceback each. Threads and processes
+    inherit what their parent blocks; the progress bar's thread is older, and hears it meanwhile.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def quieten() -> None:
+    """Leave the terminal to the answer. In the environment, so that engine processes hear it."""
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    warnings.simplefilter("ignore")
+
+
+def engine_arguments(pairs: list[str]) -> dict[str, Any]:
+    """``name=value`` pairs as vLLM's arguments; a value is JSON where it parses, else text."""
+    arguments: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or not name:
+            raise typer.BadParameter(f"{pair!r} is not name=value, e.g. --vllm dtype=float32")
+        try:
+            arguments[name.replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            arguments[name.replace("-", "_")] = value
+    return arguments

@@ -1,0 +1,260 @@
+"""`headstart watch`: ask the same question about every window of one camera or of several."""
+
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from enum import StrEnum
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from headstart.cli.ask import parse_schema, read_schema
+from headstart.cli.errors import report_errors
+from headstart.cli.starting import engine_arguments, interrupts_kept, start_headstart
+from headstart.cli.watch_output import OutputForm, output_of
+from headstart.errors import LiveError
+from headstart.live import watching
+from headstart.live.answer_log import AnswerLog, row_of
+from headstart.live.hook import Hook, HookCounts
+from headstart.live.sources.event_camera import event_camera
+from headstart.live.sources.events_beside import simulated, with_events
+from headstart.live.sources.file import video_file
+from headstart.live.sources.opening import open_source
+from headstart.live.sources.source import Source
+from headstart.live.watching import WatchCounts
+from headstart.live.when import Always, When, WhenChanged
+from headstart.live.windows import Windows
+from headstart.media.events import SensorSize
+
+EVENT_CAMERA = "camera"
+MAX_WAITS = 100_000
+"""The waits that the summary is made of: the newest of them."""
+
+
+class Asked(StrEnum):
+    """Which windows are asked about."""
+
+    ALWAYS = "always"
+    CHANGED = "changed"
+
+
+@report_errors
+def watch(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE... QUESTION",
+            show_default=False,
+            help="Cameras: files, folders, rtsp:// and http:// addresses, /dev/video0. Last, what"
+            " to ask, in quotes.",
+        ),
+    ],
+    target: Annotated[
+        str, typer.Option("--target", "--model", help="A Video-LLaVA: a directory, or a name.")
+    ],
+    window: Annotated[float, typer.Option(help="Seconds that a question sees.")] = 2.0,
+    step: Annotated[
+        float | None,
+        typer.Option(help="Seconds from one window's start to the next; by default the window."),
+    ] = None,
+    when: Annotated[
+        Asked, typer.Option(help="Ask about every window, or where events show a change.")
+    ] = Asked.ALWAYS,
+    at_least: Annotated[
+        float | None, typer.Option(help="With --when changed: ask every so many seconds anyway.")
+    ] = None,
+    schema: Annotated[
+        str | None,
+        typer.Option("--json", help="A JSON schema, or a file of one; answers are JSON like it."),
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
+    max_windows: Annotated[
+        int | None, typer.Option(min=1, help="End after so many answers, of all sources.")
+    ] = None,
+    output: Annotated[
+        OutputForm | None, typer.Option(help="By default text on a terminal, else jsonl.")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Append answers to a file that headstart replay reads."),
+    ] = None,
+    hook: Annotated[
+        str | None, typer.Option(help="An address that each answer is posted to, as JSON.")
+    ] = None,
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A recording of events beside a source, or the word camera for an event camera"
+            " that is plugged in; as often as there are sources."
+        ),
+    ] = None,
+    simulate_events: Annotated[
+        bool, typer.Option("--simulate-events", help="Make events from the frames.")
+    ] = False,
+    sensor: Annotated[
+        str | None, typer.Option(help="Size of the event sensor where its file says none: 640x480.")
+    ] = None,
+    speed: Annotated[
+        float | None, typer.Option(help="Play files so many times as fast as they were taken.")
+    ] = None,
+    drafter: Annotated[
+        str | None, typer.Option(help="An EventGPT that drafts from events, beside the target.")
+    ] = None,
+    max_draft_tokens: Annotated[
+        int, typer.Option(min=0, help="Longest draft that one pass verifies; 0 turns drafting off.")
+    ] = 32,
+    vllm: Annotated[
+        list[str] | None,
+        typer.Option(help="An engine argument of vLLM's own, as name=value; repeatable."),
+    ] = None,
+    drafter_vllm: Annotated[
+        list[str] | None, typer.Option(help="As --vllm, for the drafter's engine.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
+) -> None:
+    """Answer a question about every window of cameras, with the wait from its last frame.
+
+    Ends with the sources, or with Ctrl-C.
+    """
+    names, question = _split(words)
+    windows = Windows(window, step)
+    make_when = _when(when, at_least, bool(events) or simulate_events)
+    if events and simulate_events:
+        raise LiveError("events are either recorded or simulated: leave one of the two options out")
+    given_schema = None if schema is None else _schema(schema)
+    arguments, drafter_arguments = (
+        engine_arguments(vllm or []),
+        engine_arguments(drafter_vllm or []),
+    )
+    waits: deque[float] = deque(maxlen=MAX_WAITS)
+    with ExitStack() as ending:
+        # A service is stopped with SIGTERM: the same clean end as with Ctrl-C.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        ending.callback(signal.signal, signal.SIGTERM, before)
+        with interrupts_kept():
+            sources = _sources(names, speed, events or [], sensor)
+        for source in sources:
+            ending.callback(source.close)
+        log = None if record is None else ending.enter_context(AnswerLog(record))
+        posted = None if hook is None else ending.enter_context(Hook(hook))
+        headstart = ending.enter_context(
+            start_headstart(
+                target, drafter, max_draft_tokens, arguments, drafter_arguments, verbose=verbose
+            )
+        )
+        out = output_of(output)
+        with interrupts_kept():
+            answers = watching.watch(
+                [simulated(source) for source in sources] if simulate_events else sources,
+                question,
+                headstart=headstart,
+                windows=windows,
+                when=make_when,
+                max_tokens=max_tokens,
+                schema=given_schema,
+                on_shown=out.on_shown,
+            )
+        try:
+            with out, answers:
+                for answer in islice(answers, max_windows):
+                    waits.append(answer.wait_s)
+                    out.print(answer)
+                    if log is not None:
+                        log.write(row_of(answer))
+                    if posted is not None:
+                        posted.post(row_of(answer))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            if posted is not None:
+                posted.close()
+            counts = None if posted is None else posted.counts
+            typer.echo(summary(answers.counts.values(), waits, counts), err=True)
+
+
+def summary(
+    cameras: Iterable[WatchCounts], waits_s: Sequence[float], hook: HookCounts | None = None
+) -> str:
+    """One line about all that was watched. What did not happen is left out."""
+    live, sources = zip(*((each.live, each.source) for each in cameras), strict=True)
+    asked, skipped, dropped, unread = (
+        sum(getattr(counts, name) for counts in live)
+        for name in ("asked", "skipped", "dropped", "unread")
+    )
+    parts = [f"{asked} windows asked, {skipped} skipped, {dropped} dropped"]
+    if unread:
+        parts.append(f"{unread} not asked since answers were not read")
+    if len(waits_s):
+        median_s, p95_s = np.percentile(waits_s, (50, 95))
+        parts.append(f"wait from the last frame: median {median_s:.2f} s, p95 {p95_s:.2f} s")
+    if lost := sum(counts.dropped for counts in sources):
+        parts.append(f"{lost} frames lost before they were read")
+    if reconnects := sum(counts.reconnects for counts in sources):
+        parts.append(f"{reconnects} reconnects")
+    if hook is not None:
+        parts.append(f"hook: {hook.delivered} delivered, {hook.dropped} dropped")
+        if hook.dropped and hook.last_error:
+            parts[-1] += f" ({hook.last_error})"
+    return "; ".join(parts)
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], str]:
+    *names, question = words
+    if not names:
+        raise LiveError(
+            f"{question!r} is all there is: give one or more sources, and then the question in"
+            ' quotes, as in headstart watch street.mp4 "What is happening?"'
+        )
+    if Path(question).exists():
+        raise LiveError(f"{question} is a file: give the question, in quotes, after the sources")
+    return names, question
+
+
+def _when(asked: Asked, at_least: float | None, has_events: bool) -> Callable[[], When]:
+    if asked is Asked.ALWAYS:
+        if at_least is not None:
+            raise LiveError("--at-least is for --when changed: every window is asked about")
+        return Always
+    if not has_events:
+        raise LiveError(
+            "--when changed looks at events: give a recording with --events, or --simulate-events"
+        )
+    WhenChanged(at_least)  # a floor that cannot be is said now
+    return lambda: WhenChanged(at_least)
+
+
+def _schema(given: str) -> dict[str, Any]:
+    is_text = given.lstrip().startswith("{")
+    return parse_schema(given, "--json") if is_text else read_schema(Path(given))
+
+
+def _sources(
+    names: Sequence[str], speed: float | None, events: Sequence[str], sensor: str | None
+) -> list[Source]:
+    if events and len(events) != len(names):
+        raise LiveError(
+            f"{len(events)} times --events for {len(names)} sources: give one for each, in the same"
+            " order"
+        )
+    size = None if sensor is None else SensorSize.parse(sensor)
+    sources = [_source(name, speed) for name in names]
+    for number, recording in enumerate(events):
+        is_camera = recording == EVENT_CAMERA
+        beside = (
+            event_camera if is_camera else partial(with_events, recording=recording, sensor=size)
+        )
+        sources[number] = beside(sources[number])
+    return sources
+
+
+def _source(name: str, speed: float | None) -> Source:
+    if speed is None:
+        return open_source(name)
+    if not Path(name).is_file():
+        raise LiveError(f"--speed is for files, and {name} is none: leave it away")
+    return video_file(name, speed=speed)

@@ -1,0 +1,126 @@
+"""Prints the answers of watched cameras: as text with previews, or as lines of JSON."""
+
+import json
+import threading
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol, Self
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from headstart.answers.preview import Shown
+from headstart.cli.screen import AnswerText
+from headstart.live.answer_log import row_of
+from headstart.live.window_answer import WindowAnswer
+
+REFRESHES_PER_SECOND = 12
+
+
+class OutputForm(StrEnum):
+    """What is printed for an answer."""
+
+    TEXT = "text"
+    JSONL = "jsonl"
+
+
+class AnswerOutput(Protocol):
+    """Prints answers."""
+
+    @property
+    def on_shown(self) -> Callable[[str, Shown], None] | None:
+        """Takes a stream's words as they come, from any thread, at once; None: not of interest."""
+
+    def print(self, answer: WindowAnswer) -> None:
+        """Print an answer that has ended."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class JsonLines:
+    """One object a line, written out at once."""
+
+    on_shown = None
+
+    def print(self, answer: WindowAnswer) -> None:
+        typer.echo(json.dumps(row_of(answer)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+class TextLines:
+    """A line for each answer; on a terminal, below them the answers under way, previews dim."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._under_way: dict[str, AnswerText] = {}
+        # It draws in a thread of its own: a terminal that is stopped must not stop the engine.
+        self._live = Live(
+            console=console,
+            get_renderable=self._drawn,
+            refresh_per_second=REFRESHES_PER_SECOND,
+            transient=True,
+        )
+
+    @property
+    def on_shown(self) -> Callable[[str, Shown], None] | None:
+        return self._show if self._console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._live.stop()
+
+    def print(self, answer: WindowAnswer) -> None:
+        with self._lock:
+            if (text := self._under_way.get(answer.stream)) is not None:
+                # The next answer may have begun: its words stay.
+                text.confirmed = text.confirmed.removeprefix(answer.text)
+        if self._live.is_started:
+            self._live.refresh()  # else it stands below the line for a moment
+        line = _heading(answer.stream)
+        line.append(f"{answer.start_us / 1e6:.1f}-{answer.stop_us / 1e6:.1f} s  ", style="dim")
+        line.append(f"+{answer.wait_s:.2f} s  ", style="green")
+        self._console.print(line + Text(answer.text.strip()), soft_wrap=True)
+
+    def _show(self, stream: str, shown: Shown) -> None:
+        with self._lock:
+            self._under_way.setdefault(stream, AnswerText()).add(shown)
+
+    def _drawn(self) -> Group:
+        with self._lock:
+            return Group(
+                *(
+                    _heading(stream) + _begun(text)
+                    for stream, text in self._under_way.items()
+                    if text.confirmed or text.preview
+                )
+            )
+
+
+def output_of(form: OutputForm | None) -> AnswerOutput:
+    """Where no form is asked for, text on a terminal and JSON elsewhere."""
+    console = Console(highlight=False)
+    if form is None:
+        form = OutputForm.TEXT if console.is_terminal else OutputForm.JSONL
+    return TextLines(console) if form is OutputForm.TEXT else JsonLines()
+
+
+def _begun(text: AnswerText) -> Text:
+    drawn = text.__rich__()
+    return drawn[len(drawn.plain) - len(drawn.plain.lstrip()) :]  # as it is printed at its end
+
+
+def _heading(stream: str) -> Text:
+    return Text().append(f"{stream}  ", style="bold")

@@ -1,0 +1,141 @@
+"""Prefills the windows of live cameras as they grow, in the time that answers leave.
+
+A feed is a request of one token: the prompt up to the frames there are. What it computed stays in
+vLLM's prefix cache. Nothing is pinned, so vLLM may evict it, and then the question computes it
+again: an answer is the same with and without feeds.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.speculation.drafter import StreamKey
+
+MAX_NEW_FRAMES = 2
+"""Of one feed. It bounds the step that an answer may have to wait for."""
+
+_log = logging.getLogger("headstart")
+
+
+@dataclass(frozen=True, eq=False)
+class Feed:
+    """The frames of a growing window, as many as are computed with it."""
+
+    stream: StreamKey
+    frames: NDArray[np.uint8]
+
+
+@dataclass(eq=False)
+class FeedLane:
+    """One growing window on its way into vLLM's cache. Its camera keeps it; see `Feeder.offer`."""
+
+    stream: StreamKey
+    frames: Sequence[NDArray[np.uint8]] = ()
+    urgency: float = 0.0
+    num_fed: int = 0
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether frames of it are not computed yet."""
+        return self.num_fed < len(self.frames)
+
+    @property
+    def num_next(self) -> int:
+        """How many frames the next feed computes, those before it included."""
+        return min(len(self.frames), self.num_fed + MAX_NEW_FRAMES)
+
+
+@dataclass(eq=False)
+class _Answering:
+    """An answer under way."""
+
+    met_feed: bool = False
+
+
+@dataclass
+class FeedCounts:
+    """What became of the frames that were offered."""
+
+    feeds: int = 0
+    failed: int = 0
+    frames: int = 0
+
+
+@dataclass(eq=False)
+class Feeder:
+    """One for an engine, used from its event loop. One feed is under way at a time.
+
+    An answer under way meets one feed at most, its own stream's or another's. So feeding delays no
+    answer by more than the frames of one feed. Among windows the most urgent is fed first, of
+    equals the one that has waited longest.
+    """
+
+    prefill: Callable[[Feed], Awaitable[None]]
+    counts: FeedCounts = field(default_factory=FeedCounts)
+    _waiting: dict[FeedLane, None] = field(default_factory=dict)
+    """The windows that are behind, those that have waited longest first."""
+    _answers: set[_Answering] = field(default_factory=set)
+    _task: "asyncio.Task[None] | None" = None
+
+    def offer(
+        self, lane: FeedLane, frames: Sequence[NDArray[np.uint8]], urgency: float = 0.0
+    ) -> None:
+        """Have the frames of a window computed, all there are so far, when there is time."""
+        lane.frames, lane.urgency = frames, urgency
+        if lane.is_behind:
+            self._waiting[lane] = None
+            self._go_on()
+
+    def withdraw(self, lane: FeedLane) -> None:
+        """Compute no more of a window: it is asked about, or no longer of interest."""
+        self._waiting.pop(lane, None)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all frames that were offered are computed."""
+        return self._task is None and not self._waiting
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """An answer is under way as long as the block lasts."""
+        answer = _Answering(met_feed=self._task is not None)
+        self._answers.add(answer)
+        try:
+            yield
+        finally:
+            self._answers.discard(answer)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin the next feed, if there is one and no answer would meet its second."""
+        if self._task is not None or any(answer.met_feed for answer in self._answers):
+            return
+        if not self._waiting:
+            return
+        lane = max(self._waiting, key=lambda lane: lane.urgency)
+        for answer in self._answers:
+            answer.met_feed = True
+        self._task = asyncio.create_task(self._feed(lane))
+
+    async def _feed(self, lane: FeedLane) -> None:
+        num_frames = lane.num_next
+        try:
+            await self.prefill(Feed(lane.stream, np.stack(lane.frames[:num_frames])))
+            self.counts.feeds += 1
+            self.counts.frames += num_frames - lane.num_fed
+        except Exception as error:
+            # The question computes what was not fed, and says what is wrong with the engine.
+            self.counts.failed += 1
+            _log.debug("a feed of %s failed: %s", lane.stream.stream, error)
+        lane.num_fed = num_frames
+        if lane in self._waiting:  # or else it was withdrawn
+            del self._waiting[lane]
+            if lane.is_behind:
+                self._waiting[lane] = None  # after those that have waited meanwhile
+        self._task = None
+        self._go_on()

@@ -1,0 +1,1 @@
+"""Live cameras: sources, windows of their frames, and questions that are asked on every window."""

@@ -1,0 +1,285 @@
+"""A live session: frames of one camera are fed as they arrive, and questions are about the newest.
+
+with Headstart("path/or/name/of/a/video-llava") as headstart:
+    live = LiveSession(headstart.session("front camera"), Windows(seconds=2))
+    answers = live.standing("What is happening?")
+    for time_us, frame in camera:   # in another thread, as a rule
+        live.feed(frame, time_us)
+    for answer in answers:
+        print(answer.text, answer.wait_s)
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.answers.preview import Shown
+from headstart.engine.feeder import FeedLane
+from headstart.engine.session import Session
+from headstart.errors import LiveError
+from headstart.live.standing import Standing
+from headstart.live.when import Always, When
+from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowQuestion
+from headstart.live.windows import GrowingWindows, Landing, Placement, WindowFrames, Windows
+from headstart.media.events import Events
+
+PATIENCE_S = 1.0
+"""A window whose last frames do not come ends so long after its time."""
+NEVER_US = 2**62
+NUM_FED = 2
+"""Windows fed at the same time: the one that is asked about next, and the one after it."""
+
+
+@dataclass(frozen=True)
+class LiveCounts:
+    """What became of the frames and windows of a session."""
+
+    frames: Mapping[Placement, int]
+    missing: int
+    """Slots of windows for which no frame came."""
+    windows: int
+    """That have ended."""
+    asked: int
+    skipped: int
+    """Windows not asked about since nothing had changed."""
+    dropped: int
+    """Windows not asked about since a newer one ended before their turn."""
+    unread: int
+    """Windows not asked about since too many answers waited to be read."""
+
+
+class LiveSession:
+    """The live questions about one camera. May be used from several threads.
+
+    Feeding never waits for the target. Frames that wait to be fed are dropped from feeding, never
+    from their window, when the question about them comes first.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        windows: Windows,
+        *,
+        when: When | None = None,
+        prefill: bool = True,
+    ) -> None:
+        """``when`` decides which windows standing questions are asked about; all, if not given.
+
+        Without ``prefill`` the target gets each window as a whole, with its question: it is what
+        feeding is compared with.
+        """
+        num_frames = session.target.view.num_frames
+        if num_frames is None or session.key is None:
+            raise LiveError(
+                "live questions are about a camera's frames: take a target that looks at video,"
+                " and name the camera with headstart.session(name)"
+            )
+        self.windows = windows
+        self._session, self._target, self._key = session, session.target, session.key
+        self._is_fed = prefill and self._target.keeps_prefixes
+        self._when: When = when or Always()
+        self._lock = Lock()
+        self._growing = GrowingWindows(windows, num_frames)
+        self._placed: Counter[Placement] = Counter()
+        self._num_windows = 0
+        self._num_skipped = 0
+        # From here on, used in the engine's event loop only.
+        self._standing: list[Standing] = []
+        self._current: tuple[WindowFrames, ...] = ()
+        self._latest: WindowFrames | None = None
+        self._lanes: dict[int, FeedLane] = {}
+        self._first_frame = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_ended = False
+        self._is_closed = False
+
+    def feed(
+        self, frame: NDArray[np.uint8], time_us: int, events: Events | None = None
+    ) -> Placement:
+        """Take a frame, ``time_us`` on the camera's clock, and the events since the last one."""
+        with self._lock:
+            now_s = time.monotonic()
+            self._when.note(time_us, events)
+            landing = self._growing.land(frame, time_us, now_s, events)
+            self._placed[landing.placement] += 1
+            if landing.placement is Placement.TAKEN or landing.ended:
+                self._session.loop.call(self._landed, landing)
+        return landing.placement
+
+    def end(self) -> None:
+        """No frame comes any more: windows that still grow end as they are."""
+        with self._lock:
+            ended = self._growing.end_before(NEVER_US)
+            self._session.loop.call(self._landed, Landing(Placement.LATE, (), ended))
+            self._session.loop.call(self._end_standing)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+    ) -> WindowAnswer:
+        """Ask about the oldest window whose time is not over, with the frames that have landed.
+
+        Time is the camera's: it ends with the newest frame. Before any frame, wait for the first.
+        """
+        asked = WindowQuestion(question, max_tokens, schema)
+        return self._session.loop.submit(self._ask(asked)).result()
+
+    async def ask_async(
+        self,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+    ) -> WindowAnswer:
+        """As `ask`, from any event loop. Cancelling it cancels the work."""
+        asked = WindowQuestion(question, max_tokens, schema)
+        return await asyncio.wrap_future(self._session.loop.submit(self._ask(asked)))
+
+    def standing(
+        self,
+        question: str,
+        *,
+        max_tokens: int = 256,
+        schema: Mapping[str, Any] | None = None,
+        on_shown: Callable[[Shown], None] | None = None,
+    ) -> Standing:
+        """Ask about every window when it ends; iterate over what this returns for the answers.
+
+        ``on_shown`` gets the words of an answer as they come, drafted ones before they are certain,
+        in a thread of headstart's.
+        """
+        asked = WindowQuestion(question, max_tokens, schema, on_shown)
+        standing = Standing(self._session, asked)
+        self._session.loop.call(self._begin_standing, standing)
+        return standing
+
+    @property
+    def counts(self) -> LiveCounts:
+        """So far."""
+        with self._lock:
+            placed, missing = dict(self._placed), self._growing.num_missing
+        standing = [each.counts for each in self._standing]
+        return LiveCounts(
+            placed,
+            missing,
+            self._num_windows,
+            sum(each.asked for each in standing),
+            self._num_skipped,
+            sum(each.dropped for each in standing),
+            sum(each.unread for each in standing),
+        )
+
+    def close(self) -> None:
+        """End all standing questions; answers under way are cancelled."""
+        self._session.loop.call(self._close)
+
+    def _landed(self, landing: Landing) -> None:
+        if self._is_closed:
+            return
+        if landing.growing or landing.ended:
+            self._first_frame.set()
+        for window in landing.ended:
+            self._end_window(window)
+        # The clock may have ended a window that this landing still saw grow.
+        last = -1 if self._latest is None else self._latest.number
+        self._current = tuple(window for window in landing.growing if window.number > last)
+        for window in self._current[:NUM_FED]:
+            if self._is_wanted(window):
+                self._offer(window)
+        self._wait_for_the_end()
+
+    def _end_window(self, window: WindowFrames) -> None:
+        self._num_windows += 1
+        self._latest = window
+        if not self._has_standing:
+            self._offer(window)  # for a question that may come
+            return
+        self._withdraw(window)
+        if not self._is_wanted(window):
+            self._num_skipped += 1
+            return
+        with self._lock:
+            self._when.asked(window.start_us, window.stop_us)
+        for standing in self._standing:
+            standing.offer(window)
+
+    @property
+    def _has_standing(self) -> bool:
+        return any(standing.is_open for standing in self._standing)
+
+    def _is_wanted(self, window: WindowFrames) -> bool:
+        if not self._has_standing:
+            return True
+        with self._lock:
+            return self._when.is_wanted(window.start_us, window.stop_us)
+
+    def _offer(self, window: WindowFrames) -> None:
+        if self._is_fed:
+            for number in [number for number in self._lanes if number < window.number - NUM_FED]:
+                self._target.feeder.withdraw(self._lanes.pop(number))
+            lane = self._lanes.setdefault(window.number, FeedLane(self._key))
+            with self._lock:
+                urgency = self._when.urgency
+            self._target.feeder.offer(lane, window.frames, urgency)
+
+    def _withdraw(self, window: WindowFrames) -> None:
+        if (lane := self._lanes.pop(window.number, None)) is not None:
+            self._target.feeder.withdraw(lane)
+
+    def _wait_for_the_end(self) -> None:
+        """End the oldest window by the clock, should the frames after it not come."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        with self._lock:
+            first_end = self._growing.first_end
+        if first_end is not None:
+            stop_us, seconds = first_end
+            delay_s = seconds + PATIENCE_S
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(delay_s, self._end_by_the_clock, stop_us)
+
+    def _end_by_the_clock(self, stop_us: int) -> None:
+        with self._lock:
+            ended = self._growing.end_before(stop_us)
+        self._landed(Landing(Placement.LATE, self._current, ended))
+
+    async def _ask(self, asked: WindowQuestion) -> WindowAnswer:
+        await self._first_frame.wait()
+        with self._lock:
+            window = self._growing.asked_about
+        if window is None:
+            raise LiveError("the session ended before any frame: begin another one")
+        return await asked.answer(self._session, window)
+
+    def _begin_standing(self, standing: Standing) -> None:
+        self._standing.append(standing)
+        if self._is_ended:
+            standing.end()
+
+    def _end_standing(self) -> None:
+        self._is_ended = True
+        self._first_frame.set()  # who still waits for one is told
+        for standing in self._standing:
+            standing.end()
+
+    def _close(self) -> None:
+        self._is_closed = self._is_ended = True
+        self._first_frame.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        for lane in self._lanes.values():
+            self._target.feeder.withdraw(lane)
+        for standing in self._standing:
+            standing.cancel()

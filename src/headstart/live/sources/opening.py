@@ -1,0 +1,70 @@
+"""Opens a source by its name, whatever kind it is."""
+
+import re
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from headstart.errors import SourceError
+from headstart.live.sources.address import Address
+from headstart.live.sources.boxed import boxed
+from headstart.live.sources.buffered import BufferedSource
+from headstart.live.sources.file import video_file
+from headstart.live.sources.folder import folder
+from headstart.live.sources.http_stream import HttpStream
+from headstart.live.sources.reconnecting import Reconnecting
+from headstart.live.sources.rtsp.stream import RtspStream
+from headstart.live.sources.source import Source
+from headstart.live.sources.webcam import WebcamConnection
+from headstart.sandbox.boxed_stream import StreamLimits
+
+ENTRY_POINTS = "headstart.sources"
+"""The entry point group under which a package registers a kind of source: a function that takes
+what stands behind the colon, and returns a `Source`."""
+HOW_TO_INSTALL = {
+    "drive": "pip install headstart-lab, or in a checkout of headstart: pip install ./lab"
+}
+KINDS = "a video file, a folder, rtsp://, http:// or https://, /dev/video0, or drive:SEED"
+
+Beside = Callable[[Source], Source]
+"""Puts events beside a source's frames, as `simulated` does."""
+
+
+def open_source(name: str, *, events: Beside | None = None) -> Source:
+    """Open a camera, or what stands for one.
+
+    A video file plays at its own pace; a folder gives what is written to it; ``rtsp://``,
+    ``rtsps://``, ``http://`` and ``https://`` are cameras on the network, decoded in a confined
+    process; ``/dev/video0`` is a webcam; ``drive:7`` is a kind that an installed package adds.
+    Nothing is connected before the first arrival is asked for.
+    """
+    source = _opened(name)
+    return source if events is None else events(source)
+
+
+def camera(address: Address, limits: StreamLimits | None = None) -> Source:
+    """A camera on the network."""
+    limits = limits or StreamLimits()
+    stream = RtspStream if address.scheme.startswith("rtsp") else HttpStream
+    connect = boxed(lambda: stream(address, limits.silent_s), limits)
+    return BufferedSource(str(address), Reconnecting(str(address), connect))
+
+
+def _opened(name: str) -> Source:
+    if "://" in name:
+        return camera(Address.parse(name))
+    if re.match(r"/dev/video\d+$", name):
+        return BufferedSource(name, Reconnecting(name, lambda: WebcamConnection(name)))
+    path = Path(name)
+    if path.is_dir():
+        return folder(path)
+    if path.is_file():
+        return video_file(path)
+    kind, colon, rest = name.partition(":")
+    if colon:
+        for found in entry_points(group=ENTRY_POINTS, name=kind):
+            source: Source = found.load()(rest)
+            return source
+        if kind in HOW_TO_INSTALL:
+            raise SourceError(f"{kind}: is not installed: {HOW_TO_INSTALL[kind]}")
+    raise SourceError(f"{name} is no source: there is no such file; give {KINDS}")

@@ -1,0 +1,79 @@
+"""A camera that is connected to again whenever it is lost."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import HeadstartError, SourceError
+from headstart.live.sources.back_off import BackOff
+from headstart.live.sources.clock import SourceClock
+from headstart.live.sources.feed import Connection, FeedCounts
+
+logger = logging.getLogger(__name__)
+
+
+class Reconnecting:
+    """A `Feed` over one connection after another.
+
+    A first connection that fails is an error: an address that is wrong would otherwise be tried
+    for ever. From the first frame on, a lost connection is made again for as long as it takes.
+    """
+
+    def __init__(self, name: str, connect: Callable[[], Connection]) -> None:
+        self._name, self._connect = name, connect
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._answered: Connection | None = None
+        self._num_answered = 0
+
+    @property
+    def counts(self) -> FeedCounts:
+        """How often it was connected to again."""
+        return FeedCounts(reconnects=max(0, self._num_answered - 1))
+
+    def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """Yield the frames of all connections, on one clock."""
+        clock, back_off = SourceClock(), BackOff()
+        while (connection := self._connected()) is not None:
+            start_s = time.monotonic()
+            try:
+                for stated_us, frame in connection.frames():
+                    self._note_answer(connection)
+                    yield clock.stamp(stated_us), frame
+                return
+            except (HeadstartError, OSError) as error:
+                if self._stopped.is_set():
+                    return
+                if self._answered is None:
+                    raise SourceError(f"{self._name}: {error}") from error
+                pause_s = back_off.after(time.monotonic() - start_s)
+                logger.warning("%s: %s; trying again in %.1f s", self._name, error, pause_s)
+            finally:
+                connection.close()
+            clock.reconnected()
+            self._stopped.wait(pause_s)
+
+    def close(self) -> None:
+        """End `frames` soon."""
+        self._stopped.set()
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+    def _connected(self) -> Connection | None:
+        with self._lock:
+            if self._stopped.is_set():
+                return None
+            self._connection = self._connect()
+            return self._connection
+
+    def _note_answer(self, connection: Connection) -> None:
+        """Count the connections that gave a frame."""
+        if self._answered is not connection:
+            self._answered = connection
+            self._num_answered += 1

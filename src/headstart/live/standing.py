@@ -1,0 +1,115 @@
+"""A standing question: asked about every window of a camera, answered one after the other."""
+
+import asyncio
+import queue
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headstart.engine.session import Session
+from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowQuestion
+from headstart.live.windows import WindowFrames
+
+MAX_UNREAD = 64
+"""Answers that wait to be read. Nothing more is asked until one is: no answer is lost."""
+
+
+@dataclass
+class StandingCounts:
+    """What became of the windows."""
+
+    asked: int = 0
+    dropped: int = 0
+    unread: int = 0
+
+
+class Standing:
+    """An iterator over the answers; it ends when the session has ended.
+
+    At most one window is asked about at a time. Of those that end meanwhile the newest is next and
+    the others are dropped, so a target that is too slow answers about fewer windows, each of them
+    as soon as it can.
+    """
+
+    def __init__(self, session: Session, asked: WindowQuestion) -> None:
+        self.counts = StandingCounts()
+        self._session = session
+        self._asked = asked
+        self._answers: queue.SimpleQueue[WindowAnswer | BaseException | None] = queue.SimpleQueue()
+        self._waiting: WindowFrames | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_ending = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether windows are still asked about."""
+        return not self._is_ending
+
+    def __iter__(self) -> Iterator[WindowAnswer]:
+        return self
+
+    def __next__(self) -> WindowAnswer:
+        """Wait for the next answer. Raises what the target raised."""
+        answer = self._answers.get()
+        if answer is None:
+            self._answers.put(None)  # for another reader, and for whoever asks again
+            raise StopIteration
+        if isinstance(answer, BaseException):
+            self._answers.put(None)
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Ask no more; an answer under way is cancelled. From any thread."""
+        self._session.loop.call(self.cancel)
+        self._answers.put(None)  # the engine, and its loop with it, may have ended before
+
+    def offer(self, window: WindowFrames) -> None:
+        """A window has ended. In the engine's event loop, as all that follows."""
+        if self._is_ending:
+            return
+        if self._answers.qsize() >= MAX_UNREAD:
+            self.counts.unread += 1
+            return
+        if self._waiting is not None:
+            self.counts.dropped += 1
+        self._waiting = window
+        self._go_on()
+
+    def end(self) -> None:
+        """No window comes any more: end after the last answer."""
+        self._is_ending = True
+        self._go_on()
+
+    def cancel(self) -> None:
+        """End now."""
+        self._waiting = None
+        if self._task is not None:
+            self._task.cancel()
+        self.end()
+
+    def _go_on(self) -> None:
+        if self._task is not None:
+            return
+        if self._waiting is not None:
+            window, self._waiting = self._waiting, None
+            self.counts.asked += 1
+            self._task = asyncio.create_task(self._answer(window))
+            # A task that is cancelled before it has begun runs nothing of its own.
+            self._task.add_done_callback(self._answered)
+        elif self._is_ending:
+            self._answers.put(None)
+
+    async def _answer(self, window: WindowFrames) -> None:
+        try:
+            self._answers.put(await self._asked.answer(self._session, window))
+        except Exception as error:
+            self._is_ending = True
+            self._waiting = None
+            self._answers.put(error)
+
+    def _answered(self, task: "asyncio.Task[None]") -> None:
+        self._task = None
+        if task.cancelled():
+            self._is_ending, self._waiting = True, None
+        self._go_on()

@@ -1,0 +1,56 @@
+"""A question about windows of a live camera."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headstart.answers.answer import Answer
+from headstart.answers.preview import Shown
+from headstart.engine.session import Session
+from headstart.live.window_answer import WindowAnswer
+from headstart.live.windows import WindowFrames
+from headstart.media.clip import Clip
+
+
+@dataclass(frozen=True)
+class WindowQuestion:
+    """What is asked, about any window."""
+
+    words: str
+    max_tokens: int = 256
+    schema: Mapping[str, Any] | None = None
+    on_shown: Callable[[Shown], None] | None = None
+
+    async def answer(self, session: Session, window: WindowFrames) -> WindowAnswer:
+        """Ask the target about a window, in the engine's event loop."""
+        asked_s = time.monotonic()
+        if window.events:
+            # Joining and comparing events takes too long for the loop.
+            question = await asyncio.to_thread(self._about, session, window)
+        else:
+            question = self._about(session, window)
+        events = session.target.ask(question, streaming=self.on_shown is not None)
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Answer):
+                    return WindowAnswer(
+                        stream="" if session.key is None else session.key.stream,
+                        question=self.words,
+                        start_us=window.start_us,
+                        stop_us=window.stop_us,
+                        num_frames=len(window.frames),
+                        landed_s=window.landed_s,
+                        asked_s=asked_s,
+                        answer=event,
+                    )
+                if self.on_shown is not None:
+                    self.on_shown(event)
+        raise AssertionError("the target always ends with an answer")
+
+    def _about(self, session: Session, window: WindowFrames) -> Any:
+        clip = Clip(window.video(), window.all_events())
+        question = session.question(clip, self.words, self.max_tokens, self.schema)
+        return replace(question, previews=self.on_shown is not None)

@@ -1,0 +1,129 @@
+"""Decodes video as it arrives: the bytes of a stream, or a webcam's pictures. Beside `video` the
+only module that uses PyAV."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Protocol
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import MediaError
+from headstart.media.video import FORMATS
+
+TimedFrame = tuple[int | None, NDArray[np.uint8]]
+"""A frame and its time in us from the first one; None where the stream states no times."""
+
+_WITHOUT_TIMES = ("mpjpeg", "mjpeg", "h264", "hevc")
+"""Formats that state no times: FFmpeg would make them up."""
+_STREAM_FORMATS = (*FORMATS, *_WITHOUT_TIMES)
+_MAX_DAMAGED = 250
+"""So many packets in a row that cannot be decoded are no video any more."""
+_OPEN_OPTIONS = {
+    "format_whitelist": ",".join(_STREAM_FORMATS),
+    "protocol_whitelist": "",
+    # FFmpeg reads ahead to guess the frame rate; a camera's pictures are wanted at once.
+    "fpsprobesize": "0",
+    "analyzeduration": "1000000",
+}
+
+
+class Readable(Protocol):
+    """What bytes are read from. An empty answer is the end."""
+
+    def read(self, num_bytes: int, /) -> bytes:
+        """At most so many bytes; blocks until there are some."""
+
+
+@dataclass(frozen=True)
+class StreamBounds:
+    """What is taken of a stream. Frames above the rate are left out before they cost much."""
+
+    max_pixels: int = 4096 * 2304
+    max_fps: float = 60.0
+
+    def check(self, width: int, height: int) -> None:
+        """Refuse a picture too large."""
+        if width * height > self.max_pixels:
+            raise MediaError(
+                f"its pictures are {width}x{height}, and {self.max_pixels} pixels are taken at"
+                " most; set the camera to a smaller picture"
+            )
+
+
+def decode_stream(content: Readable, bounds: StreamBounds) -> Iterator[TimedFrame]:
+    """Decode frames from bytes as they come; packets that are damaged are passed over."""
+    try:
+        container = av.open(content, options=_OPEN_OPTIONS, buffer_size=1 << 15)
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise MediaError(
+            f"that is no video FFmpeg can read as a stream ({_reason(error)}); give the address of"
+            " the stream itself, not of a page or a playlist"
+        ) from error
+    with closing(container):
+        yield from _frames(container, bounds)
+
+
+def read_webcam(device: str, bounds: StreamBounds) -> Iterator[TimedFrame]:
+    """Decode frames of a V4L2 device, such as ``/dev/video0``."""
+    try:
+        container = av.open(device, format="video4linux2,v4l2")
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise MediaError(
+            f"{device} cannot be opened as a camera ({_reason(error)}); check that it is plugged"
+            " in, that no other program uses it, and that you may read it (group `video`)"
+        ) from error
+    with closing(container):
+        yield from _frames(container, bounds)
+
+
+def _frames(container: av.container.InputContainer, bounds: StreamBounds) -> Iterator[TimedFrame]:
+    if not container.streams.video:
+        raise MediaError("there is no video in it; give the address of a stream with video")
+    stream = container.streams.video[0]
+    bounds.check(stream.codec_context.width, stream.codec_context.height)
+    # Threads would hold back as many frames as there are threads.
+    stream.codec_context.options = {"max_pixels": str(bounds.max_pixels), "threads": "1"}
+    states_times = container.format.name not in _WITHOUT_TIMES
+    first_us: int | None = None
+    due_us = -1
+    for frame in _decoded(container, stream):
+        time_us: int | None = None
+        if states_times and frame.pts is not None and frame.time_base:
+            time_us = round(frame.pts * frame.time_base * 1_000_000)
+            first_us = time_us if first_us is None else first_us
+            time_us -= first_us
+        now_us = time.monotonic_ns() // 1000 if time_us is None else time_us
+        if 0 < due_us - now_us <= 1_000_000:  # further back is a jump of the camera's clock
+            continue
+        bounds.check(frame.width, frame.height)
+        due_us = now_us + round(900_000 / bounds.max_fps)  # cameras are not exact
+        yield time_us, frame.to_ndarray(format="rgb24")
+
+
+def _decoded(
+    container: av.container.InputContainer, stream: av.VideoStream
+) -> Iterator[av.VideoFrame]:
+    num_damaged = 0
+    try:
+        for packet in container.demux(stream):
+            try:
+                frames = packet.decode()
+            except av.InvalidDataError:
+                num_damaged += 1
+                if num_damaged > _MAX_DAMAGED:
+                    raise
+            else:
+                num_damaged = 0 if frames else num_damaged
+                yield from frames
+    except (av.FFmpegError, OSError, ValueError) as error:
+        raise MediaError(f"it cannot be decoded any further ({_reason(error)})") from error
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

@@ -1,0 +1,222 @@
+"""Feeding: one at a time, a little at a time, in the time that answers leave."""
+
+import asyncio
+import logging
+
+import numpy as np
+import pytest
+
+from headstart.engine.feeder import MAX_NEW_FRAMES, Feeder, FeedLane
+from headstart.speculation.drafter import StreamKey
+
+
+def frames(count):
+    return [np.full((2, 2, 3), number, np.uint8) for number in range(count)]
+
+
+class Engine:
+    """Prefills when it is told to, and knows what was asked of it."""
+
+    def __init__(self):
+        self.begun = []
+        self.num_at_once = 0
+        self._turns = asyncio.Semaphore(0)
+        self._running = 0
+        self._failing = 0
+
+    async def prefill(self, feed):
+        self.begun.append((feed.stream.stream, len(feed.frames)))
+        self._running += 1
+        self.num_at_once = max(self.num_at_once, self._running)
+        await self._turns.acquire()
+        self._running -= 1
+        if self._failing:
+            self._failing -= 1
+            raise RuntimeError("no room")
+
+    async def finish(self, count=1):
+        """So many feeds end, one after the other, or as many as there are."""
+        for _ in range(count):
+            await settle()
+            if self._running:
+                self._turns.release()
+        await settle()
+
+    async def fail(self):
+        self._failing += 1
+        await self.finish()
+
+
+async def settle():
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def lanes(*names):
+    return [FeedLane(StreamKey("", name)) for name in names]
+
+
+def on_a_feeder(test):
+    """Run ``test(engine, feeder)`` in an event loop."""
+
+    async def run():
+        engine = Engine()
+        feeder = Feeder(engine.prefill)
+        await test(engine, feeder)
+
+    asyncio.run(run())
+
+
+def test_one_feed_is_under_way_at_a_time_and_of_a_few_frames():
+    async def test(engine, feeder):
+        front, side = lanes("front", "side")
+        feeder.offer(front, frames(2 * MAX_NEW_FRAMES + 1))
+        feeder.offer(side, frames(1))
+        await settle()
+        assert engine.begun == [("front", MAX_NEW_FRAMES)]
+        assert not feeder.is_idle
+        await engine.finish(2)
+        assert not feeder.is_idle
+        await engine.finish(8)
+        assert feeder.is_idle
+        assert engine.num_at_once == 1
+        of_front = [count for stream, count in engine.begun if stream == "front"]
+        assert of_front == [MAX_NEW_FRAMES, 2 * MAX_NEW_FRAMES, 2 * MAX_NEW_FRAMES + 1]
+        assert ("side", 1) in engine.begun
+        assert (feeder.counts.feeds, feeder.counts.frames) == (4, 2 * MAX_NEW_FRAMES + 2)
+
+    on_a_feeder(test)
+
+
+def test_frames_that_land_during_a_feed_go_into_the_next_together():
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        feeder.offer(front, frames(1))
+        await settle()
+        for count in (2, 3):
+            feeder.offer(front, frames(count))
+        await engine.finish(5)
+        assert engine.begun == [("front", 1), ("front", 3)]
+
+    on_a_feeder(test)
+
+
+def test_a_feed_holds_the_frames_of_its_window_in_order():
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        fed = []
+
+        async def prefill(feed):
+            fed.append(feed.frames[:, 0, 0, 0].tolist())
+
+        feeder = Feeder(prefill)
+        feeder.offer(front, frames(3))
+        await settle()
+        assert fed == [[0, 1], [0, 1, 2]]
+
+    on_a_feeder(test)
+
+
+def test_an_answer_under_way_meets_one_feed_at_most():
+    async def test(engine, feeder):
+        front, side = lanes("front", "side")
+        with feeder.answering():
+            feeder.offer(front, frames(5))
+            await engine.finish(5)
+            assert len(engine.begun) == 1
+            feeder.offer(side, frames(5))
+            await settle()
+            assert len(engine.begun) == 1
+            assert not feeder.is_idle
+        await settle()
+        assert len(engine.begun) == 2
+
+    on_a_feeder(test)
+
+
+def test_an_answer_that_begins_during_a_feed_has_met_it():
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        feeder.offer(front, frames(5))
+        await settle()
+        with feeder.answering():
+            await engine.finish()
+            assert len(engine.begun) == 1
+        await settle()
+        assert len(engine.begun) == 2
+
+    on_a_feeder(test)
+
+
+def test_of_several_answers_none_meets_a_second_feed():
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        with feeder.answering():
+            feeder.offer(front, frames(8))
+            await engine.finish()
+            with feeder.answering():
+                await engine.finish()
+                assert len(engine.begun) == 1, "the first answer would meet its second feed"
+        await settle()
+        assert len(engine.begun) == 2
+
+    on_a_feeder(test)
+
+
+def test_a_failed_answer_leaves_the_engine_to_the_feeds():
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        feeder.offer(front, frames(3))
+        await settle()
+        with pytest.raises(ZeroDivisionError), feeder.answering():
+            raise ZeroDivisionError
+        await engine.finish(3)
+        assert len(engine.begun) == 2
+
+    on_a_feeder(test)
+
+
+def test_a_withdrawn_window_is_fed_no_more():
+    async def test(engine, feeder):
+        front, side = lanes("front", "side")
+        feeder.offer(front, frames(8))
+        feeder.offer(side, frames(1))
+        await settle()
+        feeder.withdraw(front)
+        feeder.withdraw(FeedLane(StreamKey("", "unknown")))
+        await engine.finish(5)
+        assert engine.begun == [("front", MAX_NEW_FRAMES), ("side", 1)]
+
+    on_a_feeder(test)
+
+
+def test_the_most_urgent_window_is_fed_first_of_equals_the_one_that_waits_longest():
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        feeder.offer(front, frames(1))
+        await settle()
+        for name, urgency in (("calm", 0.1), ("busy", 0.9), ("busy too", 0.9), ("late", 0.1)):
+            feeder.offer(*lanes(name), frames(1), urgency)
+        await engine.finish(10)
+        assert [stream for stream, _ in engine.begun] == [
+            *("front", "busy", "busy too", "calm", "late")
+        ]
+
+    on_a_feeder(test)
+
+
+def test_a_feed_that_fails_is_counted_and_the_next_goes_on(caplog):
+    caplog.set_level(logging.DEBUG, "headstart")
+
+    async def test(engine, feeder):
+        (front,) = lanes("front")
+        feeder.offer(front, frames(MAX_NEW_FRAMES + 1))
+        await settle()
+        await engine.fail()
+        await engine.finish(5)
+        assert engine.begun == [("front", MAX_NEW_FRAMES), ("front", MAX_NEW_FRAMES + 1)]
+        counts = feeder.counts
+        assert (counts.feeds, counts.failed, counts.frames) == (1, 1, 1)
+
+    on_a_feeder(test)
+    assert "a feed of front failed: no room" in caplog.text

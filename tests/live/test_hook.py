@@ -1,0 +1,155 @@
+"""Answers posted to a real HTTP server that is slow, down, busy or refuses them."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from headstart.errors import LiveError
+from headstart.live.hook import Hook
+
+
+class Receiver(ThreadingHTTPServer):
+    """Keeps what is posted; answers with the next of ``statuses``, then with 204."""
+
+    daemon_threads = True
+
+    def __init__(self, port=0, statuses=()):
+        self.statuses, self.numbers, self.may_answer = list(statuses), [], threading.Event()
+        self.may_answer.set()
+        super().__init__(("127.0.0.1", port), _Handler)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/answers?key=secret"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        row = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        assert self.headers["Content-Type"] == "application/json"
+        self.server.may_answer.wait(30)
+        status = self.server.statuses.pop(0) if self.server.statuses else 204
+        if status == 204:
+            self.server.numbers.append(row["number"])
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    def do_GET(self):
+        self.server.numbers.append("a GET")
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def receiving(**options):
+    receiver = Receiver(**options)
+    thread = threading.Thread(target=receiver.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield receiver
+    finally:
+        receiver.may_answer.set()
+        receiver.shutdown()
+        receiver.server_close()
+        thread.join()
+
+
+def until(true, seconds=20):
+    end_s = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+def test_answers_arrive_in_order_and_are_counted():
+    with receiving() as receiver:
+        with Hook(receiver.url) as hook:
+            for number in range(20):
+                hook.post({"number": number})
+        assert receiver.numbers == list(range(20))
+    assert (hook.counts.delivered, hook.counts.dropped, hook.counts.waiting) == (20, 0, 0)
+    assert hook.counts.last_error is None
+
+
+@pytest.mark.parametrize("status", [500, 503, 408, 429])
+def test_a_busy_receiver_is_asked_again(status):
+    with receiving(statuses=[status, status]) as receiver:
+        with Hook(receiver.url, first_pause_s=0.01) as hook:
+            hook.post({"number": 1})
+            hook.post({"number": 2})
+            until(lambda: hook.counts.delivered == 2)
+        assert receiver.numbers == [1, 2]
+    assert str(status) in hook.counts.last_error
+
+
+@pytest.mark.parametrize("status", [302, 400, 404])
+def test_what_the_receiver_refuses_is_dropped_and_the_next_goes_on(status, caplog):
+    with receiving(statuses=[status]) as receiver:
+        with Hook(receiver.url, first_pause_s=60) as hook:
+            hook.post({"number": 1})
+            hook.post({"number": 2})
+            until(lambda: hook.counts.delivered == 1)
+        assert receiver.numbers == [2]
+    assert hook.counts.dropped == 1
+    assert f"http://127.0.0.1 does not take answers: {status}" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_receiver_that_comes_back_gets_what_waited():
+    with receiving() as receiver:
+        port = receiver.server_port
+    with Hook(receiver.url, first_pause_s=0.01) as hook:
+        hook.post({"number": 1})
+        until(lambda: hook.counts.last_error)
+        hook.post({"number": 2})
+        with receiving(port=port) as again:
+            until(lambda: hook.counts.delivered == 2)
+            assert again.numbers == [1, 2]
+    assert hook.counts.dropped == 0
+
+
+def test_a_slow_receiver_costs_the_oldest_answers_and_no_time():
+    with receiving() as receiver:
+        receiver.may_answer.clear()
+        with Hook(receiver.url, max_waiting=3) as hook:
+            hook.post({"number": 0})
+            until(lambda: hook.counts.waiting == 0)  # under way
+            start_s = time.monotonic()
+            for number in range(1, 11):
+                hook.post({"number": number})
+            assert time.monotonic() - start_s < 1
+            assert (hook.counts.dropped, hook.counts.waiting) == (7, 3)
+            receiver.may_answer.set()
+            until(lambda: hook.counts.delivered == 4)
+        assert receiver.numbers == [0, 8, 9, 10]
+
+
+def test_the_end_waits_for_a_receiver_that_is_gone_no_longer_than_its_grace():
+    with receiving() as receiver:
+        pass
+    hook = Hook(receiver.url, first_pause_s=60)
+    for number in range(3):
+        hook.post({"number": number})
+    until(lambda: hook.counts.last_error)
+    start_s = time.monotonic()
+    hook.close(grace_s=0.3)
+    assert time.monotonic() - start_s < 5
+    until(lambda: hook.counts.dropped == 3)
+    until(lambda: not any(thread.name == "hook" for thread in threading.enumerate()))
+    hook.post({"number": 4})
+    assert (hook.counts.dropped, hook.counts.waiting) == (4, 0)
+
+
+@pytest.mark.parametrize("url", ["answers.example", "ftp://answers.example/x", "http:///x", ""])
+def test_what_is_no_http_address_is_refused(url):
+    with pytest.raises(LiveError, match="give http://HOST/PATH"):
+        Hook(url)

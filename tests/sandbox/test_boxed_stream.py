@@ -1,0 +1,161 @@
+"""The process that decodes a stranger's stream: what it may do, and what is believed of it."""
+
+import io
+import json
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import av
+import numpy as np
+import pytest
+
+from headstart.errors import MediaError
+from headstart.sandbox import boxed_stream, seccomp
+from headstart.sandbox.boxed_stream import BoxedStream, StreamLimits
+from headstart.sandbox.small_video import small_video
+from headstart.sandbox.stream_worker import HEADER, WITHOUT_TIME
+from tests.sandbox.test_confinement import ESCAPES
+
+# The decoder, taken over: once confined, it tries every way out and reports as an error.
+TAKEN_OVER = """
+import ctypes, io, json, mmap, os, resource, signal, socket, sys
+from headstart.errors import MediaError
+from headstart.media.stream import StreamBounds
+from headstart.sandbox import stream_worker
+libc = ctypes.CDLL(None, use_errno=True)
+for name in ("ptrace", "process_vm_readv", "unshare", "prctl", "syscall"):
+    getattr(libc, name)
+escapes = {name: compile(code, name, "eval") for name, code in json.loads(sys.argv[1]).items()}
+ours = socket.socket(fileno=os.dup(0))
+decode = stream_worker.decode_stream
+def attack(content, bounds):
+    if isinstance(content, io.BytesIO):
+        return decode(content, bounds)
+    out = []
+    for name, escape in escapes.items():
+        try:
+            if eval(escape) != -1:
+                out.append(name)
+        except (OSError, ValueError):
+            pass
+    raise MediaError("escaped: " + json.dumps(out))
+stream_worker.decode_stream = attack
+stream_worker.work(socket.socket(fileno=0), StreamBounds(), 64 << 20)
+os._exit(0)
+"""
+
+
+def run_taken_over(program, escapes):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = [sys.executable, "-c", program, json.dumps(escapes)]
+        subprocess.run(command, stdin=theirs.fileno(), timeout=60, check=False)
+        theirs.close()
+        said = b""
+        while received := ours.recv(1 << 16):
+            said += received
+    return json.loads(said.partition(b"escaped: ")[2])
+
+
+@pytest.mark.skipif(not seccomp.is_supported(), reason="no seccomp filter for this machine")
+def test_a_decoder_that_was_taken_over_reaches_nothing():
+    assert run_taken_over(TAKEN_OVER, ESCAPES) == []
+
+
+def test_the_escapes_work_without_confinement():
+    """Otherwise the test above could not fail."""
+    free = TAKEN_OVER.replace(
+        "stream_worker.decode_stream = attack",
+        "stream_worker.decode_stream, stream_worker.confine = attack, lambda limits: None",
+    )
+    possible = {name: ESCAPES[name] for name in ("open a file", "open a socket", "open a pipe")}
+    assert run_taken_over(free, possible) == list(possible)
+
+
+def boxed(content, limits=None):
+    box = BoxedStream(limits or StreamLimits(silent_s=5.0))
+    writer = threading.Thread(target=lambda: (box.write(content), box.end()))
+    writer.start()
+    try:
+        return list(box.frames())
+    finally:
+        writer.join()
+        box.close()
+
+
+def test_frames_come_out():
+    frames = boxed(small_video())
+    assert [time_us for time_us, _ in frames] == [0, 125_000, 250_000, 375_000]
+    assert {frame.shape for _, frame in frames} == {(16, 16, 3)}
+
+
+def test_memory_is_bounded():
+    """The decoder of 1024x1024 pictures finds no room in 1 MB."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="mpegts") as container:
+        stream = container.add_stream("mpeg4", rate=8)
+        stream.width = stream.height = 1024
+        noise = np.random.default_rng(1).integers(0, 255, (1024, 1024, 3), dtype=np.uint8)
+        for _ in range(4):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(noise, format="rgb24")))
+        container.mux(stream.encode(None))
+    assert len(boxed(file.getvalue())) == 4
+    with pytest.raises(MediaError):
+        boxed(file.getvalue(), StreamLimits(memory_bytes=1 << 20, silent_s=5.0))
+
+
+@pytest.fixture
+def lying(monkeypatch, tmp_path):
+    """A process in the decoder's place that says what the test wants."""
+
+    def start(said):
+        program = tmp_path / "liar.py"
+        program.write_text(
+            "import socket, time\n"
+            "sock = socket.socket(fileno=0)\n"
+            f"sock.sendall({said!r})\n"
+            "time.sleep(60)\n"
+        )
+        monkeypatch.setattr(boxed_stream, "WORKER", (str(program),))
+        return BoxedStream(StreamLimits(silent_s=1.0))
+
+    return start
+
+
+HELLO = HEADER.pack(WITHOUT_TIME, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        HELLO + HEADER.pack(0, 2**32 - 1, 2**32 - 1),
+        HELLO + HEADER.pack(0, 2**31, 1),
+        HELLO + HEADER.pack(0, 4, 0),
+        HELLO + HEADER.pack(0, 16, 16) + b"not all of it",
+        HELLO + HEADER.pack(0, 0, 2**32 - 1) + b"\x1b[2J" * 200,
+        HELLO,
+    ],
+)
+def test_a_decoder_that_lies_is_not_believed(lying, said):
+    box = lying(said)
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start_s = time.monotonic()
+    with pytest.raises(MediaError) as error:
+        list(box.frames())
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) <= 500
+    assert time.monotonic() - start_s < 10
+    box.close()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 100_000  # kB
+
+
+def test_a_time_beyond_all_years_counts_as_none(lying):
+    box = lying(HELLO + HEADER.pack(2**63 - 1, 1, 1) + b"rgb")
+    time_us, frame = next(box.frames())
+    assert time_us is None
+    assert frame.tobytes() == b"rgb"
+    box.close()
