@@ -3,13 +3,17 @@
 import asyncio
 import threading
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from headstart import Confirmed
+from headstart.engine.loop_thread import LoopThread
 from headstart.errors import LiveError, SchemaError
 from headstart.live import session as session_module
 from headstart.live import standing as standing_module
+from headstart.live.standing import Standing
+from headstart.live.window_question import WindowQuestion
 from headstart.live.windows import Placement, Windows
 from tests.live.camera import (
     MAX_TOKENS,
@@ -220,3 +224,15 @@ def test_windows_that_are_not_wanted_are_neither_fed_nor_asked(headstart, open_c
     assert len(when.noted) == len(frames)
     assert camera.live.counts.skipped == 1
     assert headstart.target.feeder.counts.frames - before == 2 * (NUM_SLOTS - 1)
+
+
+def test_a_reader_does_not_wait_for_an_engine_that_was_closed():
+    loop = LoopThread()
+    standing = Standing(SimpleNamespace(loop=loop), WindowQuestion("Who is there?"))  # type: ignore[arg-type]
+    heard = []
+    reader = threading.Thread(target=lambda: heard.extend(standing))
+    reader.start()
+    loop.close()
+    reader.join(30)
+    assert not reader.is_alive()
+    assert heard == []

@@ -148,7 +148,7 @@ def test_a_decoder_that_lies_is_not_believed(lying, said):
         list(box.frames())
     assert str(error.value).isprintable()
     assert len(str(error.value)) <= 500
-    assert time.monotonic() - start_s < 10
+    assert time.monotonic() - start_s < 60
     box.close()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used < 100_000  # kB
 

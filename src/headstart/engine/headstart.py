@@ -57,7 +57,7 @@ class Headstart(Session):
         super().__init__(self._engines.target, LoopThread(), None)
 
     def session(self, stream: str, tenant: str = "") -> Session:
-        """One camera's stream: what is said on it is remembered on it, and nowhere else."""
+        """One camera's stream, whose answers draft its next ones and those of its tenant."""
         return Session(self.target, self.loop, StreamKey(tenant, stream))
 
     def close(self) -> None:

@@ -27,6 +27,11 @@ class LoopThread:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing runs any more."""
+        return not self._thread.is_alive()
+
     def close(self) -> None:
         """Cancel what still runs, and end the thread."""
         self.submit(_cancel_others()).result()

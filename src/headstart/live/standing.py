@@ -10,6 +10,8 @@ from headstart.live.window_answer import WindowAnswer
 from headstart.live.window_question import WindowQuestion
 from headstart.live.windows import WindowFrames
 
+LOOK_S = 1.0
+"""How often a reader that waits looks whether there is still an engine."""
 MAX_UNREAD = 64
 """Answers that wait to be read. Nothing more is asked until one is: no answer is lost."""
 
@@ -50,7 +52,7 @@ class Standing:
 
     def __next__(self) -> WindowAnswer:
         """Wait for the next answer. Raises what the target raised."""
-        answer = self._answers.get()
+        answer = self._next()
         if answer is None:
             self._answers.put(None)  # for another reader, and for whoever asks again
             raise StopIteration
@@ -58,6 +60,14 @@ class Standing:
             self._answers.put(None)
             raise answer
         return answer
+
+    def _next(self) -> WindowAnswer | BaseException | None:
+        while True:
+            try:
+                return self._answers.get(timeout=LOOK_S)
+            except queue.Empty:
+                if self._session.loop.is_closed:
+                    return None  # the engine was closed before its cameras
 
     def close(self) -> None:
         """Ask no more; an answer under way is cancelled. From any thread."""

@@ -64,7 +64,7 @@ def test_closing_ends_a_file_at_once(footage):
         start_s = time.monotonic()
         source.close()
         assert next(arrivals, None) is None
-    assert time.monotonic() - start_s < 2
+    assert time.monotonic() - start_s < 8  # the next frame is due after ten
 
 
 def test_a_reader_that_stops_leaves_nothing_behind(footage):
