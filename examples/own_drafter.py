@@ -57,7 +57,8 @@ def main() -> None:
     parser.add_argument("clip", help="a video file")
     arguments = parser.parse_args()
 
-    sources = Sources(drafters=("memory", "own_drafter:SameQuestion"))
+    # Warm memory quotes other cameras by itself, and would leave nothing to this drafter.
+    sources = Sources(drafters=("memory", "own_drafter:SameQuestion"), warm=False)
     with Headstart(arguments.target, sources=sources, vllm={"enforce_eager": True}) as headstart:
         for camera in ("left camera", "right camera"):
             answer = headstart.session(camera).ask(arguments.clip, "Is it safe to go on?")

@@ -85,7 +85,7 @@ def nothing_is_left(headstart):
     yield
     gc.collect()
     assert not our_threads()
-    wait_until(lambda: not headstart.target.feeder._lanes)
+    wait_until(lambda: headstart.target.feeder.is_idle)
 
 
 def test_each_window_is_answered_with_the_targets_words(headstart, oracle, rng):

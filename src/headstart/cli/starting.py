@@ -6,6 +6,7 @@ import signal
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -58,9 +59,11 @@ def start_headstart(
 def interrupts_kept() -> Iterator[None]:
     """Keep Ctrl-C from the processes that are started in the block: this one ends them in order.
 
-    A terminal sends SIGINT to all of them, and vLLM's print a traceback each. Threads and processes
-    inherit what their parent blocks; the progress bar's thread is older, and hears it meanwhile.
+    A terminal sends SIGINT to all of them, and each of vLLM's prints a traceback. What is blocked
+    here is blocked in the threads and processes that are started here. A Ctrl-C that comes
+    meanwhile counts when the block is left.
     """
+    resource_tracker.ensure_running()  # else the first process brings it along, and it unblocks
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
