@@ -21,9 +21,14 @@ def main() -> None:
     if len(sys.argv) < 3:
         sys.exit("usage: python -m benchmarks.keep NAME COMMAND...")
     name, *command = sys.argv[1:]
-    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    print(printed, end="")
-    print(Measurement(name, command, json.loads(printed.splitlines()[-1])).write(RESULTS))
+    last = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            print(line, end="", flush=True)
+            last = line
+    if process.returncode:
+        sys.exit(f"nothing is kept: the command ended with {process.returncode}")
+    print(Measurement(name, command, json.loads(last)).write(RESULTS))
 
 
 if __name__ == "__main__":

@@ -98,8 +98,8 @@ def faults(cells: Sequence[Cell]) -> Iterator[str]:
         counted = [getattr(cell, name) for cell in cells if cell.drafter == drafter]
         return sum(counted) if counted else None
 
-    if total("up", "drafted_by_eventgpt") == 0:
-        yield "up: nothing of the drafter's was verified"
+    if total("alone", "drafted_by_eventgpt") == 0:
+        yield "alone: nothing of the drafter's was verified"
     if total("killed", "kills") == 0:
         yield "killed: the drafter was never killed"
     if total("lying", "drafted_by_eventgpt") == 0:

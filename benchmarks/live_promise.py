@@ -5,8 +5,9 @@
 Held-out lab drives are fed frame by frame: jittered, late, doubled, out of order, lost, cut. Each
 window's answer is compared with the one that bare vLLM, an engine of its own in the same run, gives
 to the window's frames as a whole clip. The cells: tumbling and stepping windows; prose and JSON;
-the drafter up, killed (SIGKILL while answers are under way) and lying (a source that is always
-wrong, and drafts of random tokens on the channel). Frames come as fast as the target takes them;
+the drafter up, killed (SIGKILL while answers are under way), alone (without memory's drafts, which
+mostly come first) and lying (a source that is always wrong, and drafts of random tokens on the
+channel). Frames come as fast as the target takes them;
 most wait until those before them are computed, the others do not.
 
 A steady camera comes first, in real time: how many tokens of the prompt are computed after the
@@ -57,7 +58,8 @@ ENGINE = {
     "enable_mm_processor_stats": False,
     "structured_outputs_config": TIGHT_JSON,
 }
-TRUE, FALSE = Sources(abstain=False), Sources(("wrong", "memory"), abstain=False)
+HONEST, LYING = Sources(abstain=False), Sources(("wrong", "memory"), abstain=False)
+NOTHING_ELSE = Sources(drafters=(), abstain=False)
 NUM_AT_ONCE = 8
 SHARE_WAITED_FOR = 0.7
 """Frames that are computed before the next one lands."""
@@ -174,20 +176,33 @@ def main() -> None:
     """Compare and print."""
     options = _options()
     session_module.PATIENCE_S = PATIENCE_S  # windows end by their frames, however slow the machine
-    conditions = ("up", "killed", "lying") if options.drafter else ("memory", "lying")
+    engines = (
+        [
+            (HONEST, options.drafter, ("up", "killed")),
+            (NOTHING_ELSE, options.drafter, ("alone",)),
+            (LYING, None, ("lying",)),
+        ]
+        if options.drafter
+        else [(HONEST, None, ("memory",)), (LYING, None, ("lying",))]
+    )
     num_steady = round(options.windows * SHARE_STEADY)
-    num_cells = len(conditions) * len(SHAPES) * len(KINDS)
+    num_cells = sum(len(states) for *_, states in engines) * len(SHAPES) * len(KINDS)
     per_cell = -(-(options.windows - num_steady) // num_cells)
     cells = [Cell("steady", "stepping", "prose")]
     compared: list[Future[None]] = []
     began_s = time.monotonic()
     with contextlib.closing(Bare(options.target)) as bare, ThreadPoolExecutor(1) as comparing:
-        with _start(options, TRUE) as headstart:
-            given, steady = watch_steadily(headstart, RoughCamera(0), cells[0], num_steady)
-            bare.compare(cells[0], given)  # now, since it would have disturbed a steady camera
-            compared += _watch_all(headstart, conditions[:-1], per_cell, cells, bare, comparing)
-        with _start(options, FALSE) as headstart:
-            compared += _watch_all(headstart, conditions[-1:], per_cell, cells, bare, comparing)
+        steady = None
+        for sources, drafter, states in engines:
+            beside = None if drafter is None else EventDrafter(drafter, SMALL)
+            with Headstart(
+                options.target, drafter=beside, sources=sources, vllm=ENGINE
+            ) as headstart:
+                if steady is None:
+                    given, steady = watch_steadily(headstart, RoughCamera(0), cells[0], num_steady)
+                    # Now, since it would have disturbed a steady camera.
+                    bare.compare(cells[0], given)
+                compared += _watch_all(headstart, states, per_cell, cells, bare, comparing)
         for each in compared:
             each.result()
     print(f"steady: {steady.figures()}")
@@ -204,25 +219,19 @@ def main() -> None:
 
 def _watch_all(
     headstart: Headstart,
-    conditions: Sequence[str],
+    states: Sequence[str],
     per_cell: int,
     cells: list[Cell],
     bare: Bare,
     comparing: ThreadPoolExecutor,
 ) -> Iterator[Future[None]]:
     """Every shape and kind; bare vLLM is asked while the next cell is watched."""
-    for condition in conditions:
+    for state in states:
         camera = RoughCamera(len(cells))
         for shape, kind in product(SHAPES, KINDS):
-            cells.append(cell := Cell(condition, shape, kind))
+            cells.append(cell := Cell(state, shape, kind))
             given = watch(headstart, camera, cell, per_cell)
             yield comparing.submit(bare.compare, cell, given)
-
-
-def _start(options: argparse.Namespace, sources: Sources) -> Headstart:
-    beside = options.drafter is not None and sources is TRUE
-    drafter = EventDrafter(options.drafter, SMALL) if beside else None
-    return Headstart(options.target, drafter=drafter, sources=sources, vllm=ENGINE)
 
 
 def _options() -> argparse.Namespace:

@@ -11,7 +11,16 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from benchmarks.figures import bench, equality, lab, replay, serving, when_changed
+from benchmarks.figures import (
+    bench,
+    equality,
+    lab,
+    live,
+    live_picture,
+    replay,
+    serving,
+    when_changed,
+)
 from benchmarks.figures.picture import PICTURE, head_start
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +28,7 @@ TABLES = {
     **bench.TABLES,
     **equality.TABLES,
     **lab.TABLES,
+    **live.TABLES,
     **replay.TABLES,
     **serving.TABLES,
     **when_changed.TABLES,
@@ -49,6 +59,7 @@ def stale(root: Path = ROOT) -> dict[Path, str]:
     """The files that are out of date, and what each should hold."""
     wanted = {path: filled(path.read_text()) for path in documents(root)}
     wanted[root / PICTURE] = head_start()
+    wanted[root / live_picture.PICTURE] = live_picture.live()
     return {p: text for p, text in wanted.items() if not p.exists() or p.read_text() != text}
 
 

@@ -32,7 +32,7 @@ def overhead() -> str:
     """`Headstart` without drafts beside plain `vllm.LLM`."""
     rows = []
     for label, name in (("vllm.LLM", ""), ("Headstart", "_headstart-first")):
-        run = result(f"engine_overhead{name}", "2026-11-15")
+        run = result(f"engine_overhead{name}")
         low, high = run["interval_95"]
         spread = f"{run['ratio_of_medians']:.2f} ({low:.2f} to {high:.2f})"
         rows.append((f"`{label}`", spread, f"{run['repeats']}"))

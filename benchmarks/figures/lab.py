@@ -4,12 +4,10 @@ from collections.abc import Callable
 
 from benchmarks.figures.results import markdown, result
 
-DAY = "2026-11-15"
-
 
 def scores() -> str:
     """Facts that each model gets right, beside a guess that never looks at the clip."""
-    run = result("lab_scores", DAY)
+    run = result("lab_scores")
     rows = [
         (
             model,
@@ -25,7 +23,7 @@ def scores() -> str:
 
 def acceptance() -> str:
     """What the target accepts of the drafter's tokens and of its own earlier answers."""
-    run = result("lab_acceptance", DAY)
+    run = result("lab_acceptance")
     kinds = {
         "drafter's tokens as they are, first block": ("drafter_raw", ".3f"),
         "previous answer, first block of 50": ("previous_answer", ".1f"),
@@ -44,7 +42,7 @@ def acceptance() -> str:
 
 def timings() -> str:
     """Prefill and decode step of both models."""
-    times = result("lab_timings", DAY)["milliseconds"]
+    times = result("lab_timings")["milliseconds"]
     rows = [
         (
             f"{model}'s {part}",
@@ -58,7 +56,7 @@ def timings() -> str:
 
 def parity() -> str:
     """The target's tokens on vLLM beside those of transformers."""
-    run = result("lab_parity", DAY)
+    run = result("lab_parity")
     rows = [
         (dtype, f"{run[dtype]['num_tokens']}", f"{run[dtype]['rate']:.2%}")
         for dtype in ("float32", "bfloat16")

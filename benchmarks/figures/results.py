@@ -9,15 +9,15 @@ from typing import Any
 RESULTS = Path(__file__).parents[1] / "results"
 
 
-def path_of(name: str, day: str = "2026-11-16") -> Path:
-    """The file of one run on the machine that all committed figures are of."""
-    return RESULTS / f"{name}_cpu-2-cores_{day}.json"
+def path_of(name: str) -> Path:
+    """The file of the newest run on the machine that all committed figures are of."""
+    return max(RESULTS.glob(f"{name}_cpu-2-cores_????-??-??.json"))
 
 
 @cache
-def result(name: str, day: str = "2026-11-16") -> Any:
-    """What one run wrote."""
-    return json.loads(path_of(name, day).read_text())
+def result(name: str) -> Any:
+    """What that run wrote."""
+    return json.loads(path_of(name).read_text())
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -6,7 +6,15 @@ import pytest
 from headstart_lab.workloads import FRAME_S
 
 from headstart import Clip, Headstart, Video
-from headstart.bench.cameras import WARMUP_WINDOWS, CameraLoad, CamerasHeld, Level, Outcome, Phase
+from headstart.bench.cameras import (
+    WARMUP_WINDOWS,
+    CameraLoad,
+    CamerasHeld,
+    Level,
+    Outcome,
+    Phase,
+    most,
+)
 from headstart.bench.methods import Method
 from headstart.bench.result import BARE, BenchResult
 from headstart.bench.run import BenchPlan, Run
@@ -87,6 +95,19 @@ def test_a_dropped_or_a_late_window_means_not_held():
     assert not dropped.is_held(1.0)
     assert not Level.of(3, outcomes(*warmup, 0.5, 0.5, 1.9)).is_held(1.0)
     assert not Level.of(3, outcomes(*warmup)).is_held(1.0)
+
+
+@pytest.mark.parametrize("held", [*range(14), 20])
+def test_the_largest_number_that_is_held_is_found(held):
+    tried: list[int] = []
+
+    def is_held(count: int) -> bool:
+        tried.append(count)
+        return count <= held
+
+    assert most(is_held, 13) == min(held, 13)
+    assert len(tried) == len(set(tried)) <= 8
+    assert max(tried) <= 13
 
 
 def test_recovery_is_the_first_window_after_which_none_is_late(headstart_without_engine):

@@ -93,19 +93,37 @@ def test_frames_come_out():
     assert {frame.shape for _, frame in frames} == {(16, 16, 3)}
 
 
-def test_memory_is_bounded():
-    """The decoder of 1024x1024 pictures finds no room in 1 MB."""
+def encoded(picture):
+    """Four times the same picture, as a transport stream."""
     file = io.BytesIO()
     with av.open(file, "w", format="mpegts") as container:
         stream = container.add_stream("mpeg4", rate=8)
-        stream.width = stream.height = 1024
-        noise = np.random.default_rng(1).integers(0, 255, (1024, 1024, 3), dtype=np.uint8)
+        stream.height, stream.width = picture.shape[:2]
         for _ in range(4):
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(noise, format="rgb24")))
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode(None))
-    assert len(boxed(file.getvalue())) == 4
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [64, 168, 346])
+def test_pictures_of_any_width_come_out(width):
+    """Also of those that FFmpeg keeps with gaps between their rows."""
+    across = np.linspace(0, 255, width).astype(np.uint8)
+    picture = np.broadcast_to(across[None, :, None], (48, width, 3)).copy()
+    frames = boxed(encoded(picture))
+    assert len(frames) == 4
+    for _, frame in frames:
+        assert frame.shape == picture.shape
+        assert np.abs(frame.astype(int) - picture).mean() < 8
+
+
+def test_memory_is_bounded():
+    """The decoder of 1024x1024 pictures finds no room in 1 MB."""
+    noise = np.random.default_rng(1).integers(0, 255, (1024, 1024, 3), dtype=np.uint8)
+    content = encoded(noise)
+    assert len(boxed(content)) == 4
     with pytest.raises(MediaError):
-        boxed(file.getvalue(), StreamLimits(memory_bytes=1 << 20, silent_s=5.0))
+        boxed(content, StreamLimits(memory_bytes=1 << 20, silent_s=5.0))
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 Every camera asks its question once a step, about the frames of that step. An engine holds as many
 cameras as it answers without dropping a window, 95% of the answers within a step of their last
-frame. One camera more is tried until it does not.
+frame. Twice as many are tried until they are too many, and then numbers in between. All are cameras
+of one site, whose memory grows from one number to the next; their clips are always new.
 """
 
 import time
@@ -25,7 +26,7 @@ from headstart.media.clip import ClipFiles
 
 WARMUP_WINDOWS = 2
 """Of each camera at each level: they fill the engine and do not count."""
-MAX_CAMERAS = 16
+MAX_CAMERAS = 32
 LEAD_S = 0.2  # between the last preparation and the first frame
 
 
@@ -103,31 +104,36 @@ class CameraLoad:
         self._engine, self._work, self._prefill = engine, work, prefill
         self._step_s, self._windows = step_s, windows + WARMUP_WINDOWS
         self._num_frames = engine.target.view.num_frames or 1
-        self._num_played = 0
+        self._num_rounds = 0
 
     def measure(self, on_progress: Callable[[str], None] = lambda _: None) -> CamerasHeld:
-        """Try one camera more until one is too many, then twice what was held."""
-        levels: list[Level] = []
-        while not levels or (levels[-1].is_held(self._step_s) and len(levels) < MAX_CAMERAS):
-            count = len(levels) + 1
+        """Find the largest number that is held, then try twice as many."""
+        levels: dict[int, Level] = {}
+
+        def is_held(count: int) -> bool:
             level = Level.of(count, self.play([Phase(count, self._windows)]))
-            levels.append(level)
+            levels[count] = level
             on_progress(f"{count} cameras: p95 {level.p95_s:.2f} s, {level.dropped} dropped")
-        held = sum(level.is_held(self._step_s) for level in levels)
+            return level.is_held(self._step_s)
+
+        held = most(is_held, MAX_CAMERAS)
         usual, doubled = max(1, held), max(2, 2 * held)
         outcomes = self.play([Phase(doubled, self._windows), Phase(usual, self._windows)])
         level = Level.of(doubled, [one for one in outcomes if one.phase == 0])
         on_progress(f"{doubled} cameras: {level.dropped} windows dropped")
         after = [one for one in outcomes if one.phase == 1]
-        return CamerasHeld(held, self._step_s, tuple(levels), level, self._recovery(after))
+        tried = tuple(levels[count] for count in sorted(levels))
+        return CamerasHeld(held, self._step_s, tried, level, self._recovery(after))
 
     def play(self, phases: Sequence[Phase]) -> list[Outcome]:
         """Feed the cameras of each phase in real time, and collect what became of each window."""
-        self._num_played += 1
         count = max(phase.cameras for phase in phases)
         step_us, frame_s = round(self._step_s * 1e6), self._step_s / self._num_frames
-        cameras = [_Camera(self._live(number), step_us) for number in range(count)]
-        frames = [self._frames(number) for number in range(count)]
+        # Each time other clips than before: nothing that a camera sees is in the cache.
+        rounds = range(self._num_rounds, self._num_rounds + count)
+        self._num_rounds += count
+        frames = [self._frames(number) for number in rounds]
+        cameras = [_Camera(self._live(number), step_us) for number in rounds]
         due: list[tuple[float, int, int, int]] = []
         place: dict[tuple[int, int], tuple[int, int]] = {}
         first = 0
@@ -157,17 +163,16 @@ class CameraLoad:
         ]
 
     def _live(self, number: int) -> tuple[LiveSession, Standing]:
-        # A new tenant each time: every level begins without a memory.
-        session = self._engine.session(f"camera-{number}", f"cameras/{self._num_played}")
+        session = self._engine.session(f"camera-{number}", "cameras")
         live = LiveSession(session, Windows(self._step_s), prefill=self._prefill)
-        question = self._work.camera(0, number)[0].question
+        question = self._work.camera(number, 0)[0].question
         asked = live.standing(question, max_tokens=self._work.max_tokens, schema=self._work.schema)
         return live, asked
 
     def _frames(self, number: int) -> list[NDArray[np.uint8]]:
-        """The clips of a camera, as many frames each as the target is shown."""
+        """The clips of a round's camera, as many frames each as the target is shown."""
         clips = []
-        for item in self._work.camera(0, number):
+        for item in self._work.camera(number, 0):
             clip = item.clip
             clip = clip.read(self._num_frames) if isinstance(clip, ClipFiles) else clip
             if clip.video is None:
@@ -179,6 +184,21 @@ class CameraLoad:
         late = [one.window for one in outcomes if one.wait_s is None or one.wait_s >= self._step_s]
         recovered = max(late, default=-1) + 1
         return recovered if recovered < self._windows else None
+
+
+def most(is_held: Callable[[int], bool], limit: int) -> int:
+    """The largest number up to a limit that is held, where all smaller ones are."""
+    held, too_many = 0, 1
+    while too_many <= limit and is_held(too_many):
+        held, too_many = too_many, 2 * too_many
+    too_many = min(too_many, limit + 1)
+    while too_many - held > 1:
+        middle = (held + too_many) // 2
+        if is_held(middle):
+            held = middle
+        else:
+            too_many = middle
+    return held
 
 
 class _Camera:

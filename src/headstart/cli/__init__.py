@@ -1,5 +1,7 @@
 """The `headstart` command: words on a terminal over the layers below."""
 
+import signal
+
 import typer
 
 from headstart.cli import ask, bench, doctor, events, memory, plan, replay, serve, watch
@@ -26,4 +28,6 @@ app.add_typer(memory.app, name="memory")
 
 def main() -> None:
     """Run the command line."""
+    # A command that is told to end closes its engines, as with Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     app()

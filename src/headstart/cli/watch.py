@@ -1,6 +1,5 @@
 """`headstart watch`: ask the same question about every window of one camera or of several."""
 
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -133,9 +132,6 @@ def watch(
     )
     waits: deque[float] = deque(maxlen=MAX_WAITS)
     with ExitStack() as ending:
-        # A service is stopped with SIGTERM: the same clean end as with Ctrl-C.
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        ending.callback(signal.signal, signal.SIGTERM, before)
         with interrupts_kept():
             sources = _sources(names, speed, events or [], sensor)
         for source in sources:

@@ -103,7 +103,8 @@ def _frames(container: av.container.InputContainer, bounds: StreamBounds) -> Ite
             continue
         bounds.check(frame.width, frame.height)
         due_us = now_us + round(900_000 / bounds.max_fps)  # cameras are not exact
-        yield time_us, frame.to_ndarray(format="rgb24")
+        # PyAV leaves gaps between the rows of pictures whose width is no multiple of 16.
+        yield time_us, np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
 
 
 def _decoded(

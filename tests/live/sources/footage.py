@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,17 +35,26 @@ def number_of(frame: np.ndarray) -> int:
 def write_camera_video(
     path: Path, num_frames: int, codec: str = "libx264", fps: int = 25, gop: int = 10
 ) -> bytes:
-    """Encode `numbered` frames as cameras do: a key frame often, none held back."""
+    """Encode `numbered` frames as cameras do."""
+    encode(path, numbered(num_frames), codec, fps, gop)
+    return path.read_bytes()
+
+
+def encode(
+    path: Path, frames: Iterable[np.ndarray], codec: str = "libx264", fps: int = 25, gop: int = 10
+) -> None:
+    """Write a film as cameras do: a key frame often, none held back."""
     options = {"g": str(gop), "bf": "0", "preset": "ultrafast", "tune": "zerolatency"}
     if codec == "libx265":
         options = {"x265-params": f"keyint={gop}:bframes=0:log-level=none", "preset": "ultrafast"}
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=fps, options=options)
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
-        for frame in numbered(num_frames):
+        for number, frame in enumerate(frames):
+            if not number:
+                stream.height, stream.width = frame.shape[:2]
+                stream.pix_fmt = "yuv420p"
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode(None))
-    return path.read_bytes()
 
 
 def children() -> set[int]:

@@ -1,9 +1,6 @@
 """RTSP cameras: GStreamer's server on loopback, killed and started again."""
 
-import subprocess
-from contextlib import contextmanager
 from itertools import islice, pairwise
-from pathlib import Path
 
 import pytest
 
@@ -16,17 +13,8 @@ from tests.live.sources.footage import (
     number_of,
     write_camera_video,
 )
+from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
 
-PYTHON = "/usr/bin/python3"
-SERVER = Path(__file__).parent / "rtsp_server.py"
-HAS_SERVER = (
-    Path(PYTHON).exists()
-    and not subprocess.run(
-        [PYTHON, "-c", "import gi; gi.require_version('GstRtspServer', '1.0')"],
-        capture_output=True,
-        check=False,
-    ).returncode
-)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not HAS_SERVER, reason="no RTSP server: make rtsp (as root)"),
@@ -42,29 +30,13 @@ def videos(tmp_path_factory):
     write_camera_video(folder / "short.mkv", 25)
     write_camera_video(folder / "mpeg4.mkv", 25, codec="mpeg4")
 
-    def pipeline(file, payloader):
-        return f"filesrc location={folder / file} ! matroskademux ! {payloader} name=pay0"
-
     return [
-        *("/h264", pipeline("h264.mkv", "rtph264pay config-interval=-1")),
-        *("/small-packets", pipeline("h264.mkv", "rtph264pay mtu=80 aggregate-mode=1")),
-        *("/h265", pipeline("h265.mkv", "rtph265pay config-interval=-1 mtu=200")),
-        *("/short", pipeline("short.mkv", "rtph264pay")),
-        *("/mpeg4", pipeline("mpeg4.mkv", "rtpmp4vpay")),
+        *("/h264", pipeline(folder / "h264.mkv", "rtph264pay config-interval=-1")),
+        *("/small-packets", pipeline(folder / "h264.mkv", "rtph264pay mtu=80 aggregate-mode=1")),
+        *("/h265", pipeline(folder / "h265.mkv", "rtph265pay config-interval=-1 mtu=200")),
+        *("/short", pipeline(folder / "short.mkv", "rtph264pay")),
+        *("/mpeg4", pipeline(folder / "mpeg4.mkv", "rtpmp4vpay")),
     ]
-
-
-@contextmanager
-def rtsp_server(videos, *login, port="0"):
-    process = subprocess.Popen(
-        [PYTHON, SERVER, port, *login, "--", *videos], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip(), process
-    finally:
-        process.kill()
-        process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,249 @@
+"""Tables of live cameras, on the lab pair: times count from a window's last frame."""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from benchmarks.figures.bench import PASSES, Column, Measured, ratio, table
+from benchmarks.figures.results import markdown, result
+
+from headstart.bench.result import BARE
+
+RUN = "live"
+METHODS = {
+    "memory": "whole windows, with memory's drafts",
+    "fed": "frames fed, without drafts",
+    "live, own stream": "frames fed, with what the same camera said",
+    "live": "frames fed, with what the site's cameras said",
+}
+AGES = ((1, 1), (2, 3), (4, 8), (9, 16), (17, 32))
+FIRST_TOKEN: Column = ("first token", lambda s: f"{s['first_token']:.2f}")
+FIRST_P95: Column = ("its p95", lambda s: f"{s['first_token_p95']:.2f}")
+LAST_WORD: Column = ("last word (95%)", ratio)
+LAST_P95: Column = ("its p95", lambda s: f"{s['last_word_p95']:.2f}")
+FIRST_MS: Column = ("first token, ms", lambda s: f"{s['first_token_ms']:.0f}")
+LAST_MS: Column = ("last word, ms", lambda s: f"{s['end_to_end_ms']:.0f}")
+CACHED: Column = ("prompt fed before", lambda s: f"{s['cached_share']:.0%}")
+ANSWERS: Column = ("windows", lambda s: f"{s['answers']}")
+
+
+def speed() -> str:
+    """How much sooner than bare vLLM, which is handed the whole window at its last frame."""
+    rows = [Measured(label, RUN, "live", method) for method, label in METHODS.items()]
+    columns = (
+        FIRST_TOKEN,
+        FIRST_P95,
+        LAST_WORD,
+        LAST_P95,
+        FIRST_MS,
+        LAST_MS,
+        PASSES,
+        CACHED,
+        ANSWERS,
+    )
+    return table("", rows, columns)
+
+
+def summary() -> str:
+    """The whole in two rows."""
+    ours = Measured("", RUN, "live", "live").summary
+    first_ms = ours["first_token_ms"] * ours["first_token"]
+    last_ms = ours["end_to_end_ms"] * ours["end_to_end"]
+    return markdown(
+        ("a live camera, from the last frame", "first token", "last word", "passes an answer"),
+        [
+            (
+                "bare vLLM, given the second at its last frame",
+                f"{first_ms:.0f} ms",
+                f"{last_ms:.0f} ms",
+                f"{ours['tokens_per_answer']:.0f}",
+            ),
+            (
+                "headstart",
+                f"{ours['first_token_ms']:.0f} ms, {ours['first_token']:.1f} times sooner",
+                f"{ours['end_to_end_ms']:.0f} ms, {ours['end_to_end']:.1f} times sooner",
+                f"{ours['passes_per_answer']:.1f}",
+            ),
+        ],
+    )
+
+
+def by_age() -> str:
+    """Tokens a pass by how many windows of its stream an answer follows."""
+
+    def tokens_a_pass(method: str, first: int, last: int) -> str:
+        samples = [
+            sample
+            for sample in result(f"bench_lab-pair_{RUN}")["samples"]
+            if sample["method"] == method and first <= sample["index"] + 1 <= last
+        ]
+        passes = sum(max(1, len(sample["accepted"])) for sample in samples)
+        return f"{sum(sample['num_tokens'] for sample in samples) / passes:.2f}" if passes else ""
+
+    headings = [f"{a}" if a == b else f"{a} to {b}" for a, b in AGES]
+    rows = [
+        (label, *(tokens_a_pass(method, *age) for age in AGES))
+        for label, method in (
+            ("only what the same camera said", "live, own stream"),
+            ("what the site's cameras said", "live"),
+        )
+    ]
+    return markdown(("answer of its stream", *headings), rows)
+
+
+def cameras() -> str:
+    """How many cameras each engine held, and what it did with twice as many."""
+    held: dict[str, Any] = result(f"bench_lab-pair_{RUN}")["cameras"]
+    rows = []
+    for method, found in held.items():
+        at = next((one for one in found["levels"] if one["cameras"] == found["held"]), None)
+        doubled, recovery = found["doubled"], found["windows_to_recover"]
+        windows = doubled["answered"] + doubled["dropped"]
+        rows.append(
+            (
+                method,
+                f"{found['held']}",
+                "" if at is None else f"{at['p95_s'] * 1e3:.0f}",
+                f"{doubled['cameras']}",
+                f"{doubled['dropped']} of {windows}",
+                f"{doubled['p95_s'] * 1e3:.0f}",
+                "never" if recovery is None else f"{recovery}",
+            )
+        )
+    return markdown(
+        (
+            "a question every two seconds",
+            "cameras held",
+            "p95, ms",
+            "twice as many",
+            "windows dropped",
+            "p95, ms",
+            "windows to recover",
+        ),
+        rows,
+    )
+
+
+def by_round() -> str:
+    """Each round by itself: the machine is shared, and its speed changes."""
+    samples = [s for s in result(f"bench_lab-pair_{RUN}")["samples"] if s["settled"]]
+
+    def middle(method: str, beside: str, number: int, field: str) -> float:
+        return median(
+            s[field]
+            for s in samples
+            if (s["method"], s["beside"], s["round"]) == (method, beside, number)
+        )
+
+    rows = []
+    for method, label in METHODS.items():
+        for number in sorted({s["round"] for s in samples}):
+            bare_s, ours_s = (
+                middle(each, method, number, "end_to_end_s") for each in (BARE, method)
+            )
+            first_s = middle(method, method, number, "first_token_s")
+            cached = middle(method, method, number, "num_cached_tokens")
+            rows.append(
+                (
+                    label,
+                    f"{number + 1}",
+                    f"{bare_s * 1e3:.0f}",
+                    f"{first_s * 1e3:.0f}",
+                    f"{ours_s * 1e3:.0f}",
+                    f"{bare_s / ours_s:.2f}",
+                    f"{cached:.0f}",
+                )
+            )
+    return markdown(
+        (
+            "median of a round",
+            "round",
+            "bare vLLM's last word, ms",
+            "first token, ms",
+            "last word, ms",
+            "ratio",
+            "tokens fed before",
+        ),
+        rows,
+    )
+
+
+def equality() -> str:
+    """Windows whose tokens are bare vLLM's, by what was wrong with the drafter."""
+    cells = result("live_promise")["cells"]
+    states = {
+        "steady": "a steady camera, stepping windows, prose",
+        "up": "a rough camera, a drafter beside",
+        "killed": "the drafter killed",
+        "alone": "the drafter without memory",
+        "lying": "drafts that lie",
+    }
+    rows = []
+    for state, label in states.items():
+        of_state = [cell for cell in cells if cell["drafter"] == state]
+
+        def total(name: str, of_state: list[dict[str, Any]] = of_state) -> int:
+            return sum(cell[name] for cell in of_state)
+
+        placed = [cell["placements"] for cell in of_state]
+        rough = sum(n for one in placed for name, n in one.items() if name != "taken")
+        rows.append(
+            (
+                label,
+                f"{total('windows')}",
+                f"{total('windows') - total('equal')}",
+                f"{total('cached_tokens') / total('prompt_tokens'):.0%}",
+                f"{total('drafted'):,}",
+                f"{total('accepted'):,}",
+                f"{rough}",
+                f"{total('missing')}",
+            )
+        )
+    headings = (
+        "windows",
+        "that differ",
+        "of prompts fed before",
+        "drafted",
+        "accepted",
+        "frames left out",
+        "slots empty",
+    )
+    return markdown(("", *headings), rows)
+
+
+def steady() -> str:
+    """What a steady camera's questions computed after the last frame."""
+    found = result("live_promise")["steady"]
+    return markdown(
+        (
+            "questions",
+            "tokens computed, median",
+            "most",
+            "one step's worth",
+            "above it",
+            "share, median",
+            "most",
+        ),
+        [
+            (
+                f"{found['questions']}",
+                f"{found['computed_tokens_p50']:.0f}",
+                f"{found['computed_tokens_max']}",
+                f"{found['step_worth_tokens']}",
+                f"{sum(each > found['step_worth_tokens'] for each in found['computed_tokens'])}",
+                f"{found['share_p50']:.0%}",
+                f"{found['share_max']:.0%}",
+            )
+        ],
+    )
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "live-speed": speed,
+    "live-summary": summary,
+    "live-rounds": by_round,
+    "live-equality": equality,
+    "live-steady": steady,
+    "live-age": by_age,
+    "live-cameras": cameras,
+}

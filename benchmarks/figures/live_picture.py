@@ -1,0 +1,122 @@
+"""The picture of docs/live.md: one window of bare vLLM and of headstart, from a kept sample."""
+
+from math import log
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.figures.picture import STYLE, Run, line, rect, text
+from benchmarks.figures.results import result
+
+PICTURE = Path("docs/pictures/live.svg")
+RUN, METHOD, BARE = "bench_lab-pair_live", "live", "bare vLLM"
+WIDTH, HEIGHT = 820, 300
+LEFT, RIGHT = 100, 76
+BAR, WORDS = 34, 22
+FRAMES, LANES, AXIS = 62, {BARE: 104, "headstart": 176}, 244
+NUM_FRAMES, FRAME_S = 8, 0.125
+CAPTION = (
+    "lab pair on one CPU core, float32; passes of one answer are drawn equally long, and feeds as"
+    " long as a frame's share of the prefill"
+)
+
+
+def typical_pair() -> tuple[Run, Run]:
+    """The two answers to the window that took both about as long as usual."""
+    samples = [s for s in result(RUN)["samples"] if s["beside"] == METHOD and s["settled"]]
+
+    def of(method: str) -> dict[tuple[int, int], dict[str, Any]]:
+        return {(s["round"], s["index"]): s for s in samples if s["method"] == method}
+
+    bare, ours = of(BARE), of(METHOD)
+    usual = [median(s["end_to_end_s"] for s in side.values()) for side in (bare, ours)]
+
+    def distance(key: tuple[int, int]) -> float:
+        times = (bare[key]["end_to_end_s"], ours[key]["end_to_end_s"])
+        return sum(abs(log(time / of_all)) for time, of_all in zip(times, usual, strict=True))
+
+    nearest = min(bare.keys() & ours.keys(), key=distance)
+    assert bare[nearest]["words"] == ours[nearest]["words"], "the two answers differ"
+    return Run.parse(bare[nearest]), Run.parse(ours[nearest])
+
+
+def live() -> str:
+    """The picture as SVG."""
+    bare, ours = typical_pair()
+    before_s = (NUM_FRAMES - 1) * FRAME_S
+    scale = (WIDTH - LEFT - RIGHT) / (before_s + bare.end_s)
+    last = LEFT + before_s * scale
+    parts = [rect(0, 0, WIDTH, HEIGHT, "paper", radius=8)]
+    parts += _axis(bare.end_s, last, scale)
+    parts += _frames(last, scale)
+    feed_s = (bare.first_token_s - bare.read_s) / NUM_FRAMES
+    for number in range(1, NUM_FRAMES):
+        x = last - number * FRAME_S * scale
+        parts.append(rect(x, LANES["headstart"], feed_s * scale, BAR, "prefill"))
+    for name, run in ((BARE, bare), ("headstart", ours)):
+        parts += _lane(name, run, last, scale)
+    parts += [
+        text(12, 24, "The same question about the same second of a camera", "strong"),
+        text(
+            LEFT,
+            LANES["headstart"] + BAR + 17,
+            "each frame is prefilled when it lands",
+        ),
+        text(
+            last + ours.end_s * scale + 74,
+            LANES["headstart"] + WORDS,
+            f"the same {sum(ours.tokens)} tokens, {bare.end_s / ours.end_s:.1f} times sooner",
+        ),
+    ]
+    title = (
+        "The same question about the same second of a camera. From the last frame to the last"
+        f" word: bare vLLM {bare.end_s * 1e3:.0f} ms and {len(bare.tokens)} passes, headstart"
+        f" {ours.end_s * 1e3:.0f} ms and {len(ours.tokens)} passes for the same tokens."
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
+        f' role="img"><title>{title}</title><style>{STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
+
+
+def _lane(name: str, run: Run, start: float, scale: float) -> list[str]:
+    y, later = LANES[name], len(run.tokens) - 1
+    pass_s = (run.end_s - run.first_token_s) / later if later else 0.0
+    return [
+        text(LEFT - 12, y + WORDS, name, "strong", "end"),
+        rect(start, y, run.read_s * scale, BAR, "read"),
+        rect(
+            start + run.read_s * scale, y, (run.first_token_s - run.read_s) * scale, BAR, "prefill"
+        ),
+        *(
+            rect(
+                start + (run.first_token_s + number * pass_s) * scale,
+                y,
+                max(1.0, pass_s * scale - 1.5),
+                BAR,
+                "pass",
+            )
+            for number in range(later)
+        ),
+        text(start + run.end_s * scale + 8, y + WORDS, f"{run.end_s * 1e3:.0f} ms", "strong"),
+    ]
+
+
+def _frames(last: float, scale: float) -> list[str]:
+    parts = [text(LEFT - 12, FRAMES + 15, "frames", "strong", "end")]
+    for number in range(NUM_FRAMES):
+        x = last - number * FRAME_S * scale
+        parts.append(rect(x - 9, FRAMES, 18, 20, "draft"))
+    return [*parts, line(last, FRAMES - 8, last, AXIS, "mark")]
+
+
+def _axis(end_s: float, last: float, scale: float) -> list[str]:
+    parts = []
+    for tick_ms in range(-800, int(end_s * 1e3) + 1, 400):
+        x = last + tick_ms / 1e3 * scale
+        parts.append(line(x, FRAMES - 8, x, AXIS, "rule"))
+        words = f"{tick_ms} ms" if tick_ms else "last frame"
+        parts.append(text(x, AXIS + 16, words, "soft", "middle"))
+    return [*parts, text(12, HEIGHT - 12, CAPTION, "soft")]
