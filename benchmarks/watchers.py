@@ -147,17 +147,18 @@ def neighbour(client: httpx.Client, body: dict[str, Any], pause_s: float = 0.2) 
     waits, stop = Waits(), threading.Event()
 
     def ask() -> None:
-        while not stop.wait(pause_s):
+        # At once, and so at least once: the block may last shorter than a pause.
+        while True:
             began_s = time.monotonic()
             try:
                 reply = client.post(CHAT, json=body)
+                if reply.status_code != 200:
+                    waits.failures.append(f"{reply.status_code}: {reply.text[:200]}")
             except httpx.HTTPError as error:
                 waits.failures.append(repr(error))
-                waits.seconds.append(time.monotonic() - began_s)
-                continue
             waits.seconds.append(time.monotonic() - began_s)
-            if reply.status_code != 200:
-                waits.failures.append(f"{reply.status_code}: {reply.text[:200]}")
+            if stop.wait(pause_s):
+                return
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()

@@ -22,14 +22,16 @@ def test_no_document_is_out_of_date():
 def test_a_changed_figure_is_noticed_and_written_anew(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "bench.md").write_text((documents.ROOT / "docs/bench.md").read_text())
-    (tmp_path / picture.PICTURE).parent.mkdir()
-    (tmp_path / picture.PICTURE).write_text("an old picture")
+    pictures = {tmp_path / path for path in documents.PICTURES}
+    for path in pictures:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("an old picture")
     shown = re.sub(r"\d\.\d\d \(", "9.99 (", documents.TABLES["speed"](), count=1)
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n\n<!-- table: speed -->\n{shown}\n<!-- end -->\n\nafter\n")
 
     stale = documents.stale(tmp_path)
-    assert set(stale) == {readme, tmp_path / picture.PICTURE}
+    assert set(stale) == {readme, *pictures}
     assert stale[readme] == readme.read_text().replace(shown, documents.TABLES["speed"]())
 
 

@@ -33,6 +33,7 @@ TABLES = {
     **serving.TABLES,
     **when_changed.TABLES,
 }
+PICTURES = {PICTURE: head_start, live_picture.PICTURE: live_picture.live}
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")
 
@@ -58,8 +59,7 @@ def filled(text: str, tables: Mapping[str, Callable[[], str]] = TABLES) -> str:
 def stale(root: Path = ROOT) -> dict[Path, str]:
     """The files that are out of date, and what each should hold."""
     wanted = {path: filled(path.read_text()) for path in documents(root)}
-    wanted[root / PICTURE] = head_start()
-    wanted[root / live_picture.PICTURE] = live_picture.live()
+    wanted |= {root / path: draw() for path, draw in PICTURES.items()}
     return {p: text for p, text in wanted.items() if not p.exists() or p.read_text() != text}
 
 
