@@ -238,12 +238,47 @@ def steady() -> str:
     )
 
 
+def engine_time() -> str:
+    """What `--when changed` saves of the engine's processor time."""
+    rows = []
+    for label, name in (
+        ("all road users", "when_engine_time"),
+        ("a fifth", "when_engine_time_quiet"),
+    ):
+        found = result(name)
+        every, changed = found["cameras"].values()
+        rows.append(
+            (
+                label,
+                f"{every['asked']}",
+                f"{changed['asked']}",
+                f"{found['questions_saved']:.0%}",
+                f"{every['engine_s']:.0f} s",
+                f"{changed['engine_s']:.0f} s",
+                f"{found['engine_time_saved']:.0%}",
+            )
+        )
+    return markdown(
+        (
+            "drives",
+            "questions, every window",
+            "when changed",
+            "saved",
+            "engine's time, every window",
+            "when changed",
+            "saved",
+        ),
+        rows,
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "live-speed": speed,
     "live-summary": summary,
     "live-rounds": by_round,
     "live-equality": equality,
     "live-steady": steady,
+    "when-engine-time": engine_time,
     "live-age": by_age,
     "live-cameras": cameras,
 }
