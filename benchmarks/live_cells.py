@@ -13,6 +13,8 @@ from headstart.live.session import LiveSession
 from headstart.live.windows import Windows
 
 SHAPES = {"tumbling": Windows(1.0), "stepping": Windows(2.0, every=1.0)}
+STEADY_WINDOWS = Windows(4.0, every=2.0)
+"""Two are fed at a time, four frames a second in all: what one slow core computes in time."""
 KINDS: dict[str, dict[str, Any]] = {
     "prose": {"max_tokens": 32, "schema": None},
     "json": {"max_tokens": 48, "schema": REPORT},

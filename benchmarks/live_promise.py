@@ -39,7 +39,7 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 
 import numpy as np
 from benchmarks.bad_drafters import kill_drafter, lying
-from benchmarks.live_cells import KINDS, SHAPES, Cell, Steady, faults
+from benchmarks.live_cells import KINDS, SHAPES, STEADY_WINDOWS, Cell, Steady, faults
 from benchmarks.rough_camera import RoughCamera, taken
 from headstart_lab.language.questions import Question
 
@@ -146,7 +146,7 @@ def watch_steadily(
     headstart: Headstart, camera: RoughCamera, cell: Cell, num_windows: int
 ) -> tuple[Given, Steady]:
     """Ask about so many windows of a camera that delivers a frame in each slot, in real time."""
-    windows, view, feeder = SHAPES[cell.shape], headstart.target.view, headstart.target.feeder
+    windows, view, feeder = STEADY_WINDOWS, headstart.target.view, headstart.target.feeder
     num_slots = view.num_frames or 0
     slot_us = round(windows.seconds * 1e6 / num_slots)
     live = LiveSession(headstart.session("steady", cell.name), windows)
