@@ -55,6 +55,11 @@ class Cell:
         """How its questions are asked."""
         return KINDS[self.kind]
 
+    @property
+    def is_undrafted(self) -> bool:
+        """Whether no source has anything to say: the drafter is not asked where a grammar binds."""
+        return self.drafter == "alone" and self.asked["schema"] is not None
+
     def note(self, answer: Answer) -> None:
         """Count an answer."""
         self.windows += 1
@@ -79,7 +84,7 @@ class Cell:
             yield f"{self.windows - self.equal} of {self.windows} windows differ from bare vLLM"
         if not self.windows or not self.frames_fed or not self.cached_tokens:
             yield "nothing was fed"
-        if not self.drafted:
+        if not self.drafted and not self.is_undrafted:
             yield "nothing was drafted"
 
     def __str__(self) -> str:

@@ -233,6 +233,8 @@ def every(seconds: float, work: Callable[[], None], stop: threading.Event) -> th
 def soak(headstart: Headstart, plug: Plug, minutes: float) -> tuple[dict[str, Any], list[str]]:
     """Let it all go on for so long; returns the figures and the faults."""
     asked = {"headstart": headstart, "windows": WINDOWS, "max_tokens": MAX_TOKENS}
+    # vLLM starts some of its threads with its first request.
+    Abandoned(headstart, RoughCamera(3)).once()
     threads, processes = set(threading.enumerate()), children()
     cameras = [open_source(plug.address), open_source("drive:7")]
     on_rtsp, slowly = (
@@ -273,6 +275,7 @@ def soak(headstart: Headstart, plug: Plug, minutes: float) -> tuple[dict[str, An
     while time.monotonic() < until and not in_loop(headstart, lambda: feeder.is_idle):
         time.sleep(0.1)
     is_released = forget_prefixes(headstart)
+    plug.pull()  # its server is another process by now than at the beginning
     left = sorted(each.name for each in threading.enumerate() if each not in threads)
     more = len(children() - processes)
     if not is_released:
