@@ -82,7 +82,7 @@ def test_arguments_that_do_not_travel_are_refused_before_a_process_starts():
     from headstart.engine.drafter.spec import DrafterSpec
 
     spec = DrafterSpec(
-        "model", {"dtype": "float32", "seed": 3}, 9, DraftChannel("/tmp/channel"), (1, 2)
+        "model", {"dtype": "float32", "seed": 3}, 9, DraftChannel("/tmp/channel"), (1, 2), "target"
     )
     assert DrafterSpec.parse(spec.argument()) == spec
     with pytest.raises(DraftingError, match="command line"):

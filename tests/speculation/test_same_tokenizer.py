@@ -1,25 +1,37 @@
-"""A drafter that spells otherwise is refused, with what differs."""
+"""Two models share their tokens where every piece the drafter may say is the target's."""
 
 import pytest
 
 from headstart.errors import DraftingError
-from headstart.speculation.same_tokenizer import check_same_tokenizer
+from headstart.speculation.same_tokenizer import SameTokens, is_same_tokenizer
 
 TARGET = {"<s>": 1, "▁the": 5, "▁car": 6, "▁tram": 7}
 
 
-def test_the_target_may_know_more_than_the_drafter():
-    check_same_tokenizer(TARGET, {"<s>": 1, "▁the": 5, "▁car": 6})
-
-
 @pytest.mark.parametrize(
-    ("drafter", "word"),
+    ("drafter", "is_same"),
     [
-        ({"<s>": 1, "▁car": 5}, "'▁car' is 5 to the drafter and 6 to the target"),
-        ({"<s>": 1, "▁bus": 8}, "'▁bus' is 8 to the drafter and unknown to the target"),
-        ({}, "it has none"),
+        (TARGET, True),
+        ({"<s>": 1, "▁the": 5, "▁car": 6}, True),  # the target may know more
+        ({"<s>": 1, "▁car": 5}, False),
+        ({"<s>": 1, "▁bus": 8}, False),
     ],
 )
-def test_a_piece_with_another_id_is_named(drafter, word):
-    with pytest.raises(DraftingError, match=word):
-        check_same_tokenizer(TARGET, drafter)
+def test_one_piece_with_another_id_makes_another_tokenizer(drafter, is_same):
+    assert is_same_tokenizer(TARGET, drafter) is is_same
+
+
+@pytest.mark.parametrize(("target", "drafter"), [(TARGET, {}), ({}, TARGET)])
+def test_a_model_without_text_is_refused(target, drafter):
+    with pytest.raises(DraftingError, match="no pieces of text"):
+        is_same_tokenizer(target, drafter)
+
+
+def test_the_same_tokens_pass_as_they_are():
+    tokens = SameTokens(num_text_ids=8)
+    assert tokens.heard((5, 6)) == (5, 6)
+    assert tokens.heard((5, 8)) is None
+    assert tokens.is_foreseen((5, 6), (5, 6, 7))
+    assert not tokens.is_foreseen((5, 7), (5, 6, 7))
+    assert not tokens.is_foreseen((5, 6, 7), (5, 6))
+    assert tokens.draft((5,), (5, 6, 7)) == (6, 7)

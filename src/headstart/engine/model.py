@@ -1,12 +1,15 @@
 """A model by name: its config and its view, checked before any engine starts."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from headstart.errors import EngineStartError
 from headstart.models.registration import register_configs
 from headstart.models.view import View, view_of
+from headstart.speculation.text_tokenizer import TextTokenizer
+from headstart.speculation.vocabulary import TextVocabulary
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
 _CPU_KV_CACHE_BYTES = 4 * 2**30
@@ -45,6 +48,25 @@ class Model:
 
         pieces = AutoTokenizer.from_pretrained(self.name).get_vocab()
         return {piece: id for piece, id in pieces.items() if id < self.view.num_text_ids}
+
+    def text_tokenizer(self) -> TextTokenizer:
+        """Its tokenizer, to translate answers with."""
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(self.name)
+        opening = "" if self.view.prompt("")[-1:].isspace() else " "
+        return text_tokenizer(tokenizer, self.view.num_text_ids, opening)
+
+
+def text_tokenizer(tokenizer: Any, num_text_ids: int, opening: str) -> TextTokenizer:
+    """A tokenizer of transformers, as far as text goes."""
+    return TextTokenizer(
+        partial(tokenizer.encode, add_special_tokens=False),
+        partial(tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False),
+        TextVocabulary.of(num_text_ids, tokenizer.all_special_ids),
+        tokenizer.eos_token_id,
+        opening,
+    )
 
 
 def engine_defaults() -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Starting a target with drafts: what vLLM is told, and a drafter's engine beside it."""
 
 import contextlib
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,9 @@ from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, SchedulerOptions, Sources, check_drafting
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
-from headstart.speculation.same_tokenizer import check_same_tokenizer
+from headstart.speculation.same_tokenizer import is_same_tokenizer
+
+_log = logging.getLogger(__name__)
 
 
 def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict[str, Any]:
@@ -29,18 +32,30 @@ def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict
     }
 
 
-def place_beside(
-    target: str, drafter: EventDrafter | None, arguments: Mapping[str, Any]
-) -> Placement:
-    """Resources for a target that is started with ``arguments``, and for a drafter beside it.
-
-    Raises where the drafter's tokens are not the target's.
-    """
+def place_beside(drafter: EventDrafter | None, arguments: Mapping[str, Any]) -> Placement:
+    """Resources for a target that is started with ``arguments``, and for a drafter beside it."""
     if drafter is None:
         return Placement()
-    pieces = Model.checked(target).text_pieces()
-    check_same_tokenizer(pieces, Model.checked(drafter.model).text_pieces())
     return place(Machine.here(), arguments, drafter.vllm, os.environ)
+
+
+def translated_for(target: str, drafter: EventDrafter | None) -> str | None:
+    """The target, if the drafter's tokens must be translated for it; none if they are the same.
+
+    Raises where one of the models cannot be asked.
+    """
+    if drafter is None:
+        return None
+    models = Model.checked(target), Model.checked(drafter.model)
+    if is_same_tokenizer(*(model.text_pieces() for model in models)):
+        return None
+    _log.warning(
+        "The drafter %s has another tokenizer than the target %s: its drafts are translated, and"
+        " each word is drafted only when the drafter has finished it.",
+        drafter.model,
+        target,
+    )
+    return target
 
 
 class Engines:
@@ -65,8 +80,9 @@ class Engines:
                 sources.check_memory_log()
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
-                placement = place_beside(model.name, drafter, vllm)
-                client = DrafterClient(lease.channel, drafter, placement.drafter)
+                translated = translated_for(model.name, drafter)
+                placement = place_beside(drafter, vllm)
+                client = DrafterClient(lease.channel, drafter, placement.drafter, translated)
                 undo.callback(client.close)
                 channel = None if _num_ranks(vllm) > 1 else lease.channel.directory
                 options = SchedulerOptions(sources, channel)

@@ -167,5 +167,6 @@ def _front_end(settings: Settings, engine: EngineClient, additional_config: Any)
             )
         return FrontEnd(engine, None)
     channel = DraftChannel(options.channel)
-    client = DrafterClient(channel, drafter, settings.drafter_resources)
+    resources, translated = settings.drafter_resources, settings.translated_for
+    client = DrafterClient(channel, drafter, resources, translated)
     return FrontEnd(engine, client, abstain=options.sources.abstain)

@@ -17,7 +17,7 @@ from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.installation import require_engine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
-from headstart.engine.startup import drafting_arguments, place_beside
+from headstart.engine.startup import drafting_arguments, place_beside, translated_for
 from headstart.errors import ModelConfigError
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
 from headstart.serve.settings import Settings, SettingsError
@@ -106,10 +106,13 @@ def serve(settings: Settings) -> None:
     with _channel(settings) as channel:
         found = arguments(settings, channel)
         placement = _placement(settings, found)
+        translated = translated_for(settings.target, settings.event_drafter)
         os.environ.update(placement.target.environment)
         args = _parsed(flags({**found, **placement.target.arguments}))
         args.enable_mm_processor_stats = True  # has no flag: times the vision tower
-        args.headstart = replace(settings, drafter_resources=placement.drafter)
+        args.headstart = replace(
+            settings, drafter_resources=placement.drafter, translated_for=translated
+        )
         import uvloop
         from vllm.entrypoints.launchers.api_server.entry import run_server
 
@@ -137,7 +140,7 @@ def _placement(settings: Settings, found: Mapping[str, Any]) -> Placement:
         raise SettingsError(
             "a drafter drafts nothing with max_draft_tokens 0; leave one of them out"
         )
-    return place_beside(settings.target, settings.event_drafter, found)
+    return place_beside(settings.event_drafter, found)
 
 
 def _parsed(words: list[str]) -> Any:

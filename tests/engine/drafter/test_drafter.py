@@ -4,7 +4,8 @@ import asyncio
 
 import numpy as np
 import pytest
-from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
+from headstart_lab.tiny import TinyEventGpt
+from headstart_lab.tokenizer import train_tokenizer
 from tests.engine.drafts import ask_target, drafting, hear_first_draft
 from tests.models.oracle import random_asked, random_clip
 
@@ -20,6 +21,7 @@ from headstart import (
     Video,
 )
 from headstart.answers.timeline import Stage
+from headstart.engine.startup import translated_for
 from headstart.engine.text_ids import text_vocabulary
 from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
@@ -163,15 +165,18 @@ def test_a_clip_the_drafter_cannot_look_at_is_answered_without_it(guided):
     assert guided.ask(clip, "Who?", max_tokens=3).token_ids
 
 
-def test_a_drafter_of_another_tokenizer_is_refused_before_anything_starts(tiny_target, tmp_path):
-    from headstart_lab.tokenizer import train_tokenizer
-
-    TinyEventGpt().save(tmp_path / "drafter")
-    train_tokenizer(
-        ["Quite other words are here to be learnt."] * 3, max_pieces=300
-    ).save_pretrained(tmp_path / "drafter")
-    with pytest.raises(DraftingError, match="spells otherwise"):
-        Headstart(tiny_target, drafter=tmp_path / "drafter", vllm=ARGUMENTS)
+def test_a_drafter_of_another_tokenizer_is_translated_and_that_is_said(
+    tiny_target, tmp_path, caplog
+):
+    TinyEventGpt().save(tmp_path)
+    drafter = EventDrafter(tmp_path)
+    assert translated_for(str(tiny_target), drafter) is None
+    assert not caplog.messages
+    words = ["Quite other words are here to be learnt."] * 3
+    train_tokenizer(words, max_pieces=300).save_pretrained(tmp_path)
+    assert translated_for(str(tiny_target), drafter) == str(tiny_target)
+    (message,) = caplog.messages
+    assert f"The drafter {tmp_path} has another tokenizer" in message
 
 
 def test_a_drafter_that_is_not_there_is_refused_before_anything_starts(tiny_target, tmp_path):
@@ -179,13 +184,3 @@ def test_a_drafter_that_is_not_there_is_refused_before_anything_starts(tiny_targ
         Headstart(tiny_target, drafter=tmp_path / "none", vllm=ARGUMENTS)
     with pytest.raises(DraftingError, match="0 and no drafter"):
         Headstart(tiny_target, drafter=tiny_target, max_draft_tokens=0)
-
-
-def test_two_tiny_models_spell_alike(tmp_path):
-    from headstart.engine.model import Model
-    from headstart.speculation.same_tokenizer import check_same_tokenizer
-
-    TinyVideoLlava().save(tmp_path / "target")
-    TinyEventGpt().save(tmp_path / "drafter")
-    target, drafter = (Model.checked(tmp_path / name) for name in ("target", "drafter"))
-    check_same_tokenizer(target.text_pieces(), drafter.text_pieces())

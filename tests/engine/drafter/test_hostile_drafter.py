@@ -247,7 +247,7 @@ def test_a_drafter_beside_the_target_on_cores_lets_it_go_first(
 ):
     monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
     drafter, lease = EventDrafter(tiny_drafter), ChannelLease.take()
-    placement = place_beside(str(tiny_target), drafter, {})
+    placement = place_beside(drafter, {})
     with DrafterClient(lease.channel, drafter, placement.drafter) as client:
         process = client.process
         deadline = time.monotonic() + PATIENCE_S

@@ -46,8 +46,12 @@ class DrafterClient:
         channel: DraftChannel,
         drafter: EventDrafter | None = None,
         resources: EngineResources = EngineResources(),  # noqa: B008 - frozen
+        translated_for: str | None = None,
     ) -> None:
-        """Start the drafter's process, if any. Returns before its engine is up."""
+        """Start the drafter's process, if any. Returns before its engine is up.
+
+        ``translated_for`` names the target where that has another tokenizer than the drafter.
+        """
         self._channel = channel
         self._waiting: queue.Queue[_Sent | None] = queue.Queue(MAX_WAITING)
         self._alive: set[str] = set()
@@ -59,7 +63,8 @@ class DrafterClient:
                 self._view = Model.checked(drafter.model).view
                 arguments = {**drafter.vllm, **resources.arguments}
                 model, most = str(drafter.model), drafter.max_tokens
-                spec = DrafterSpec(model, arguments, most, channel, resources.cores)
+                cores = resources.cores
+                spec = DrafterSpec(model, arguments, most, channel, cores, translated_for)
                 self.process = DrafterProcess(spec, resources.environment)
                 self._listener.on_ready = self.process.ready
                 thread = threading.Thread(target=self._send, args=[self.process], daemon=True)

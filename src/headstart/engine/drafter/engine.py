@@ -21,6 +21,8 @@ from headstart.engine.drafter.spec import DrafterSpec
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.vision_times import VisionTimes
 from headstart.speculation.draft import Draft
+from headstart.speculation.same_tokenizer import SameTokens
+from headstart.speculation.translation import Translation
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +39,10 @@ class _Drafting:
     preprocessed_s: float
     max_tokens: int
     said: tuple[int, ...] = ()
-    """What the target has said, as far as the scheduler told it: the draft goes on from there."""
-    tokens: tuple[int, ...] = ()
+    """What the target has said, as far as the scheduler told it, in the target's tokens: the draft
+    goes on from there."""
+    spoken: tuple[int, ...] = ()
+    """The whole answer so far in the drafter's tokens: what it heard of the target, and its own."""
     running: str | None = None
     """vLLM's request that computes it now."""
     stamps: messages.Stamps | None = None
@@ -53,6 +57,10 @@ class DrafterEngine:
 
         model = Model.checked(spec.model)
         self._view = model.view
+        self._translation: SameTokens | Translation = SameTokens(model.view.num_text_ids)
+        if spec.target is not None:
+            target = Model.checked(spec.target).text_tokenizer()
+            self._translation = Translation(target, model.text_tokenizer())
         self._max_tokens = spec.max_tokens
         # Every clip is new, and a prompt is used again when the target says other words.
         arguments = engine_defaults() | {"mm_processor_cache_gb": 0} | dict(spec.vllm)
@@ -116,9 +124,9 @@ class DrafterEngine:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        prompt_ids = [*drafting.prompt["prompt_token_ids"], *drafting.said]
+        prompt_ids = [*drafting.prompt["prompt_token_ids"], *drafting.spoken]
         room = self._engine.model_config.max_model_len - len(prompt_ids)
-        most = min(drafting.max_tokens - len(drafting.said), room)
+        most = min(drafting.max_tokens - len(drafting.spoken), room)
         if most < 1:
             return
         params = SamplingParams(
@@ -142,15 +150,15 @@ class DrafterEngine:
         """Go on from the target's words."""
         if len(said) <= len(drafting.said):
             return
-        if not all(0 <= token < self._view.num_text_ids for token in said):
+        heard = self._translation.heard(said)
+        if heard is None:
             return  # it has no such words
-        drafted = drafting.said + drafting.tokens
-        if drafted[: len(said)] == said:  # drafted meanwhile: tell it again from there
-            drafting.said, drafting.tokens = said, drafted[len(said) :]
+        drafting.said = said
+        if self._translation.is_foreseen(said, drafting.spoken):  # tell it again from there
             self._tell(drafting)
             return
         self._stop(drafting)
-        drafting.said, drafting.tokens = said, ()
+        drafting.spoken = heard
         self._start(drafting)
 
     def _leave(self, request: str) -> None:
@@ -163,7 +171,7 @@ class DrafterEngine:
         if drafting is None or drafting.running != output.request_id:
             return  # left, or begun anew, while it was computed
         (completion,) = output.outputs
-        drafting.tokens += tuple(completion.token_ids)
+        drafting.spoken += tuple(completion.token_ids)
         if output.finished:
             del self._requests[output.request_id]
             drafting.running = None
@@ -172,11 +180,11 @@ class DrafterEngine:
         self._tell(drafting)
 
     def _tell(self, drafting: _Drafting) -> None:
-        message = messages.Drafted(
-            drafting.ask.request,
-            Draft(drafting.tokens, messages.SOURCE, time.monotonic(), len(drafting.said)),
-            drafting.stamps,
-        )
+        tokens = self._translation.draft(drafting.said, drafting.spoken)
+        if tokens is None:
+            return  # no word is finished yet
+        draft = Draft(tokens, messages.SOURCE, time.monotonic(), len(drafting.said))
+        message = messages.Drafted(drafting.ask.request, draft, drafting.stamps)
         for outlet in self._outlets:
             send(outlet, message)
 

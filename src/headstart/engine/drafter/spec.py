@@ -19,6 +19,8 @@ class DrafterSpec:
     channel: DraftChannel
     cores: tuple[int, ...] = ()
     """The only ones it may use; none where it may use them all."""
+    target: str | None = None
+    """The model to translate drafts for; none where the drafter has the target's tokenizer."""
 
     def argument(self) -> str:
         """The form `parse` reads."""
@@ -28,6 +30,7 @@ class DrafterSpec:
             "max_tokens": self.max_tokens,
             "channel": self.channel.directory,
             "cores": self.cores,
+            "target": self.target,
         }
         try:
             return json.dumps(told)
@@ -42,4 +45,5 @@ class DrafterSpec:
         """From the command line of the process."""
         told = json.loads(argument)
         channel, cores = DraftChannel(told["channel"]), tuple(told["cores"])
-        return cls(told["model"], told["vllm"], told["max_tokens"], channel, cores)
+        model, vllm, most = told["model"], told["vllm"], told["max_tokens"]
+        return cls(model, vllm, most, channel, cores, told["target"])
