@@ -47,6 +47,18 @@ def test_every_part_of_a_proposal_is_timed():
         assert 0 < figures[f"{part}_us_p50"] <= figures[f"{part}_us_p99"]
 
 
+def test_a_translated_drafter_is_timed_and_compared_with_one_of_the_same_tokens():
+    pytest.importorskip("headstart_lab")
+    pytest.importorskip("transformers")
+    figures = last_line_of("retokenising", "--num-answers", 12, "--repeats", 50)
+    assert 0 < figures["draft_us_p50"] <= figures["draft_us_p99"]
+    assert figures["spelt_as_usual"] == figures["num_answers"] == 12
+    for name, per_pass in figures["tokens_per_pass"].items():
+        # A word that waits to be finished costs something, never more than the word.
+        assert 1 < per_pass["translated"] <= per_pass["same"], name
+    assert figures["tokens_per_pass"]["right, 32 ahead"]["translated"] > 16
+
+
 def test_what_is_asked_when_the_scene_changed_is_judged_against_the_truth():
     pytest.importorskip("headstart_lab")
     figures = last_line_of("when_changed", "--drives", 1, "--seconds", 12)
