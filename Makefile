@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+TORCHVISION ?= $(firstword $(wildcard ../shared/wheels/torchvision-*.whl))
 TARGET ?= build/tiny/target
 DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
@@ -13,7 +14,8 @@ setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
 # torch first and pinned: left to the engine's own requirement, pip takes the CUDA build.
 # The engine then brings torchvision and its siblings built for CUDA, which break
-# `import transformers` beside a CPU torch; where they work, they stay. pip compiles 20,000 files
+# `import transformers` beside a CPU torch; where they work, they stay. Without them the tests of
+# the models that need torchvision are skipped, unless TORCHVISION names a build that works. pip compiles 20,000 files
 # one by one, which takes a minute and a half; compileall does it on all cores.
 $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +24,9 @@ $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,dev]' --editable ./lab
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \
+		{ echo 'torchvision for the CPU: $(TORCHVISION)' && \
+		$(BIN)/pip install --quiet --no-compile --no-deps '$(TORCHVISION)'; }
 	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # some packages hold templates
 	touch $@
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
     from headstart.engine.headstart import Headstart
+    from headstart.engine.manner import Manner
     from headstart.engine.options import EventDrafter, Sources
     from headstart.engine.session import Session
     from headstart.errors import HeadstartError
@@ -32,6 +33,7 @@ _HOMES = {
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
     "LiveSession": "headstart.live.session",
+    "Manner": "headstart.engine.manner",
     "Preview": "headstart.answers.preview",
     "Retracted": "headstart.answers.preview",
     "Session": "headstart.engine.session",
@@ -53,6 +55,7 @@ __all__ = [
     "Headstart",
     "HeadstartError",
     "LiveSession",
+    "Manner",
     "Preview",
     "Retracted",
     "Session",

@@ -37,6 +37,10 @@ class DraftingError(HeadstartError):
     """Drafting was set up in a way that cannot work. A bad draft is never an error."""
 
 
+class MannerError(HeadstartError):
+    """The target cannot be asked in this manner."""
+
+
 class SchemaError(HeadstartError):
     """The target cannot be held to a JSON schema. The engine goes on."""
 

@@ -11,7 +11,8 @@ from headstart.speculation.drafter import StreamKey
 
 
 def frames(count):
-    return [np.full((2, 2, 3), number, np.uint8) for number in range(count)]
+    """So many, and their times."""
+    return [np.full((2, 2, 3), number, np.uint8) for number in range(count)], range(count)
 
 
 class Engine:
@@ -25,7 +26,7 @@ class Engine:
         self._failing = 0
 
     async def prefill(self, feed):
-        self.begun.append((feed.stream.stream, len(feed.frames)))
+        self.begun.append((feed.stream.stream, len(feed.video)))
         self._running += 1
         self.num_at_once = max(self.num_at_once, self._running)
         await self._turns.acquire()
@@ -70,8 +71,8 @@ def on_a_feeder(test):
 def test_one_feed_is_under_way_at_a_time_and_of_a_few_frames():
     async def test(engine, feeder):
         front, side = lanes("front", "side")
-        feeder.offer(front, frames(2 * MAX_NEW_FRAMES + 1))
-        feeder.offer(side, frames(1))
+        feeder.offer(front, *frames(2 * MAX_NEW_FRAMES + 1))
+        feeder.offer(side, *frames(1))
         await settle()
         assert engine.begun == [("front", MAX_NEW_FRAMES)]
         assert not feeder.is_idle
@@ -91,10 +92,10 @@ def test_one_feed_is_under_way_at_a_time_and_of_a_few_frames():
 def test_frames_that_land_during_a_feed_go_into_the_next_together():
     async def test(engine, feeder):
         (front,) = lanes("front")
-        feeder.offer(front, frames(1))
+        feeder.offer(front, *frames(1))
         await settle()
         for count in (2, 3):
-            feeder.offer(front, frames(count))
+            feeder.offer(front, *frames(count))
         await engine.finish(5)
         assert engine.begun == [("front", 1), ("front", 3)]
 
@@ -107,10 +108,10 @@ def test_a_feed_holds_the_frames_of_its_window_in_order():
         fed = []
 
         async def prefill(feed):
-            fed.append(feed.frames[:, 0, 0, 0].tolist())
+            fed.append(feed.video.frames[:, 0, 0, 0].tolist())
 
         feeder = Feeder(prefill)
-        feeder.offer(front, frames(3))
+        feeder.offer(front, *frames(3))
         await settle()
         assert fed == [[0, 1], [0, 1, 2]]
 
@@ -121,10 +122,10 @@ def test_an_answer_under_way_meets_one_feed_at_most():
     async def test(engine, feeder):
         front, side = lanes("front", "side")
         with feeder.answering():
-            feeder.offer(front, frames(5))
+            feeder.offer(front, *frames(5))
             await engine.finish(5)
             assert len(engine.begun) == 1
-            feeder.offer(side, frames(5))
+            feeder.offer(side, *frames(5))
             await settle()
             assert len(engine.begun) == 1
             assert not feeder.is_idle
@@ -137,7 +138,7 @@ def test_an_answer_under_way_meets_one_feed_at_most():
 def test_an_answer_that_begins_during_a_feed_has_met_it():
     async def test(engine, feeder):
         (front,) = lanes("front")
-        feeder.offer(front, frames(5))
+        feeder.offer(front, *frames(5))
         await settle()
         with feeder.answering():
             await engine.finish()
@@ -152,7 +153,7 @@ def test_of_several_answers_none_meets_a_second_feed():
     async def test(engine, feeder):
         (front,) = lanes("front")
         with feeder.answering():
-            feeder.offer(front, frames(8))
+            feeder.offer(front, *frames(8))
             await engine.finish()
             with feeder.answering():
                 await engine.finish()
@@ -166,7 +167,7 @@ def test_of_several_answers_none_meets_a_second_feed():
 def test_a_failed_answer_leaves_the_engine_to_the_feeds():
     async def test(engine, feeder):
         (front,) = lanes("front")
-        feeder.offer(front, frames(3))
+        feeder.offer(front, *frames(3))
         await settle()
         with pytest.raises(ZeroDivisionError), feeder.answering():
             raise ZeroDivisionError
@@ -179,8 +180,8 @@ def test_a_failed_answer_leaves_the_engine_to_the_feeds():
 def test_a_withdrawn_window_is_fed_no_more():
     async def test(engine, feeder):
         front, side = lanes("front", "side")
-        feeder.offer(front, frames(8))
-        feeder.offer(side, frames(1))
+        feeder.offer(front, *frames(8))
+        feeder.offer(side, *frames(1))
         await settle()
         feeder.withdraw(front)
         feeder.withdraw(FeedLane(StreamKey("", "unknown")))
@@ -193,10 +194,10 @@ def test_a_withdrawn_window_is_fed_no_more():
 def test_the_most_urgent_window_is_fed_first_of_equals_the_one_that_waits_longest():
     async def test(engine, feeder):
         (front,) = lanes("front")
-        feeder.offer(front, frames(1))
+        feeder.offer(front, *frames(1))
         await settle()
         for name, urgency in (("calm", 0.1), ("busy", 0.9), ("busy too", 0.9), ("late", 0.1)):
-            feeder.offer(*lanes(name), frames(1), urgency)
+            feeder.offer(*lanes(name), *frames(1), urgency)
         await engine.finish(10)
         assert [stream for stream, _ in engine.begun] == [
             *("front", "busy", "busy too", "calm", "late")
@@ -210,7 +211,7 @@ def test_a_feed_that_fails_is_counted_and_the_next_goes_on(caplog):
 
     async def test(engine, feeder):
         (front,) = lanes("front")
-        feeder.offer(front, frames(MAX_NEW_FRAMES + 1))
+        feeder.offer(front, *frames(MAX_NEW_FRAMES + 1))
         await settle()
         await engine.fail()
         await engine.finish(5)
@@ -220,3 +221,21 @@ def test_a_feed_that_fails_is_counted_and_the_next_goes_on(caplog):
 
     on_a_feeder(test)
     assert "a feed of front failed: no room" in caplog.text
+
+
+def test_frames_are_fed_by_whole_items():
+    async def test(engine, feeder):
+        pairs = FeedLane(StreamKey("", "pairs"), frames_per_item=2)
+        feeder.offer(pairs, *frames(1))
+        await settle()
+        assert engine.begun == []
+        feeder.offer(pairs, *frames(3))
+        await settle()
+        feeder.offer(pairs, *frames(5))
+        await engine.finish()
+        assert engine.begun == [("pairs", 2), ("pairs", 4)]
+        await engine.finish()
+        assert feeder.is_idle
+        assert feeder.counts.frames == 4
+
+    on_a_feeder(test)

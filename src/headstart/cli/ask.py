@@ -12,6 +12,7 @@ from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
 from headstart.cli.starting import engine_arguments, start_headstart
 from headstart.cli.timeline import stage_table, verdict_table
+from headstart.engine.manner import Manner
 from headstart.engine.question import schema_text
 from headstart.errors import SchemaError
 from headstart.media.clip import ClipFiles
@@ -29,7 +30,7 @@ def ask(
         typer.Option(
             "--target",
             "--model",
-            help="A Video-LLaVA or an EventGPT: a directory, or a name on the hub.",
+            help="Any vision model of vLLM's, or an EventGPT: a directory, or a name on the hub.",
         ),
     ],
     question: Annotated[str, typer.Option(help="What to ask about the clip.")],
@@ -38,8 +39,23 @@ def ask(
         typer.Option(help="An EventGPT that drafts from the clip's events, beside the target."),
     ] = None,
     video: Annotated[Path | None, typer.Option(exists=True, help="Any file FFmpeg reads.")] = None,
+    picture: Annotated[
+        list[Path] | None, typer.Option(exists=True, help="A still picture; repeatable.")
+    ] = None,
     events: Annotated[
         Path | None, typer.Option(exists=True, help="A recording of an event camera.")
+    ] = None,
+    system: Annotated[str, typer.Option(help="A system prompt.")] = "",
+    lora: Annotated[
+        Path | None,
+        typer.Option(exists=True, file_okay=False, help="A LoRA adapter to answer with."),
+    ] = None,
+    sampling: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A sampling parameter of vLLM's own, as name=value; repeatable. The default is"
+            " greedy."
+        ),
     ] = None,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
@@ -68,19 +84,22 @@ def ask(
     """Answer one question about a clip: a video, a recording of events, or both."""
     files = ClipFiles(
         video=video,
+        pictures=tuple(picture or ()),
         events=events,
         start_us=start_us,
         stop_us=stop_us,
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
+    manner = Manner(system, engine_arguments(sampling or []), lora)
     given_schema = None if schema is None else read_schema(schema)
     out = Console()
     headstart = start_headstart(
         target,
         drafter,
         max_draft_tokens,
-        engine_arguments(vllm or []),
+        {**({"enable_lora": True} if lora else {}), **engine_arguments(vllm or [])},
         engine_arguments(drafter_vllm or []),
+        manner=manner,
         verbose=verbose,
     )
     with headstart:

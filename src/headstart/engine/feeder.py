@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.manner import Manner
+from headstart.media.video import Video
 from headstart.speculation.drafter import StreamKey
 
 MAX_NEW_FRAMES = 2
@@ -27,7 +29,8 @@ class Feed:
     """The frames of a growing window, as many as are computed with it."""
 
     stream: StreamKey
-    frames: NDArray[np.uint8]
+    video: Video
+    manner: Manner
 
 
 @dataclass(eq=False)
@@ -35,19 +38,32 @@ class FeedLane:
     """One growing window on its way into vLLM's cache. Its camera keeps it; see `Feeder.offer`."""
 
     stream: StreamKey
+    manner: Manner = field(default_factory=Manner)
+    """Of the questions to come: it stands before the frames."""
+    frames_per_item: int = 1
+    """Only so many frames together can be computed before more have landed."""
     frames: Sequence[NDArray[np.uint8]] = ()
+    times_us: Sequence[int] = ()
     urgency: float = 0.0
     num_fed: int = 0
 
     @property
-    def is_behind(self) -> bool:
-        """Whether frames of it are not computed yet."""
-        return self.num_fed < len(self.frames)
+    def num_whole(self) -> int:
+        """Frames of whole items that have landed."""
+        return len(self.frames) // self.frames_per_item * self.frames_per_item
 
     @property
-    def num_next(self) -> int:
-        """How many frames the next feed computes, those before it included."""
-        return min(len(self.frames), self.num_fed + MAX_NEW_FRAMES)
+    def is_behind(self) -> bool:
+        """Whether items of it are not computed yet."""
+        return self.num_fed < self.num_whole
+
+    def next_feed(self) -> Feed:
+        """All that is computed, and the frames of the next items."""
+        num_new = max(MAX_NEW_FRAMES // self.frames_per_item, 1) * self.frames_per_item
+        num_frames = min(self.num_whole, self.num_fed + num_new)
+        times_us = np.array(self.times_us[:num_frames], dtype=np.int64)
+        video = Video(np.stack(self.frames[:num_frames]), times_us)
+        return Feed(self.stream, video, self.manner)
 
 
 @dataclass(eq=False)
@@ -83,10 +99,14 @@ class Feeder:
     _task: "asyncio.Task[None] | None" = None
 
     def offer(
-        self, lane: FeedLane, frames: Sequence[NDArray[np.uint8]], urgency: float = 0.0
+        self,
+        lane: FeedLane,
+        frames: Sequence[NDArray[np.uint8]],
+        times_us: Sequence[int],
+        urgency: float = 0.0,
     ) -> None:
         """Have the frames of a window computed, all there are so far, when there is time."""
-        lane.frames, lane.urgency = frames, urgency
+        lane.frames, lane.times_us, lane.urgency = frames, times_us, urgency
         if lane.is_behind:
             self._waiting[lane] = None
             self._go_on()
@@ -123,16 +143,16 @@ class Feeder:
         self._task = asyncio.create_task(self._feed(lane))
 
     async def _feed(self, lane: FeedLane) -> None:
-        num_frames = lane.num_next
+        feed = lane.next_feed()
         try:
-            await self.prefill(Feed(lane.stream, np.stack(lane.frames[:num_frames])))
+            await self.prefill(feed)
             self.counts.feeds += 1
-            self.counts.frames += num_frames - lane.num_fed
+            self.counts.frames += len(feed.video) - lane.num_fed
         except Exception as error:
             # The question computes what was not fed, and says what is wrong with the engine.
             self.counts.failed += 1
             _log.debug("a feed of %s failed: %s", lane.stream.stream, error)
-        lane.num_fed = num_frames
+        lane.num_fed = len(feed.video)
         if lane in self._waiting:  # or else it was withdrawn
             del self._waiting[lane]
             if lane.is_behind:

@@ -1,6 +1,6 @@
 """`Headstart`: ask a target about a clip.
 
-with Headstart("path/or/name/of/a/video-llava", drafter="path/or/name/of/an/eventgpt") as headstart:
+with Headstart("path/or/name/of/a/model", drafter="path/or/name/of/an/eventgpt") as headstart:
     front = headstart.session("front camera")
     answer = front.ask(ClipFiles("street.mp4", "street.raw"), "What is happening?")
     print(answer.text)
@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
+from headstart.engine.manner import Manner
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, Sources
 from headstart.engine.session import Session
@@ -34,13 +35,16 @@ class Headstart(Session):
         drafter: EventDrafter | str | Path | None = None,
         sources: Sources = Sources(),  # noqa: B008 - frozen
         max_draft_tokens: int = 32,
+        manner: Manner = Manner(),  # noqa: B008 - frozen
+        num_frames: int | None = None,
         vllm: Mapping[str, Any] | None = None,
     ) -> None:
         """Load ``target``; ``vllm`` holds any of vLLM's own engine arguments, by its names.
 
         Sessions draft from what the target said before, and every answer from what ``drafter`` sees
         in the clip's events, ``max_draft_tokens`` at a time; with 0, vLLM's scheduler is left as
-        it is.
+        it is. All is asked in ``manner``, where a session has none of its own. Of a clip or a live
+        window the target is shown ``num_frames``: its own number, or 8 where it has none.
         """
         require_engine()
         if isinstance(drafter, str | Path):
@@ -52,13 +56,14 @@ class Headstart(Session):
             )
         from headstart.engine.startup import Engines  # needs what the engine brings
 
-        model = Model.checked(target)
+        model = Model.checked(target, num_frames)
         self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {})
-        super().__init__(self._engines.target, LoopThread(), None)
+        super().__init__(self._engines.target, LoopThread(), None, manner)
 
-    def session(self, stream: str, tenant: str = "") -> Session:
+    def session(self, stream: str, tenant: str = "", manner: Manner | None = None) -> Session:
         """One camera's stream, whose answers draft its next ones and those of its tenant."""
-        return Session(self.target, self.loop, StreamKey(tenant, stream))
+        key = StreamKey(tenant, stream)
+        return Session(self.target, self.loop, key, self.manner if manner is None else manner)
 
     def close(self) -> None:
         """End vLLM's processes. What is still being answered is lost."""

@@ -97,10 +97,15 @@ def _torch() -> Finding:
 
 
 def _siblings() -> Finding:
-    """torchvision is optional; one built for another torch breaks everything above it."""
+    """Some models need torchvision; one built for another torch breaks everything above it."""
     version = installed_version("torchvision")
     if version is None:
-        return Finding("torchvision", Health.OK, "not installed, and not needed")
+        return Finding(
+            "torchvision",
+            Health.OPTIONAL,
+            "not installed. Video-LLaVA and EventGPT do without; Qwen-VL, LLaVA-OneVision and"
+            " InternVL need one built for this torch.",
+        )
     probe = subprocess.run(
         [sys.executable, "-c", "import torchvision"], capture_output=True, text=True, check=False
     )
@@ -110,7 +115,8 @@ def _siblings() -> Finding:
     return Finding(
         "torchvision",
         Health.BROKEN,
-        f"{version} does not import beside this torch ({reason}), and breaks transformers.",
+        f"{version} does not import beside this torch ({reason}), and breaks transformers. Without"
+        " it Video-LLaVA and EventGPT run; other models need one built for this torch.",
         "pip uninstall -y torchvision torchaudio torchcodec",
     )
 

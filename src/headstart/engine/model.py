@@ -1,13 +1,14 @@
 """A model by name: its config and its view, checked before any engine starts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.errors import EngineStartError
+from headstart.errors import DraftingError, EngineStartError, ModelConfigError
+from headstart.models.chat.view import ChatView
 from headstart.models.registration import register_configs
-from headstart.models.view import View, view_of
+from headstart.models.view import PicturesView, View, view_of
 from headstart.speculation.text_tokenizer import TextTokenizer
 from headstart.speculation.vocabulary import TextVocabulary
 
@@ -25,8 +26,11 @@ class Model:
     view: View
 
     @classmethod
-    def checked(cls, name: str | Path) -> Self:
-        """Read its config; of a local directory, compare the weights with it too."""
+    def checked(cls, name: str | Path, num_frames: int | None = None) -> Self:
+        """Read its config; of a local directory, compare the weights with it too.
+
+        ``num_frames`` are shown of a clip, where the model leaves it to the caller how many.
+        """
         from transformers import AutoConfig
 
         register_configs()
@@ -40,7 +44,16 @@ class Model:
         view = view_of(config)
         if Path(name).is_dir() and getattr(config, "quantization_config", None) is None:
             view.check_checkpoint(Path(name))
-        return cls(str(name), view)
+        return cls(str(name), view if num_frames is None else _showing(view, num_frames))
+
+    @property
+    def drafter_view(self) -> PicturesView:
+        """Its view, as a drafter has it."""
+        if not isinstance(self.view, PicturesView):
+            raise DraftingError(
+                f"{self.name} cannot draft beside a target: choose an EventGPT, or a Video-LLaVA"
+            )
+        return self.view
 
     def text_pieces(self) -> dict[str, int]:
         """Each piece of text its tokenizer knows, and its id."""
@@ -54,7 +67,9 @@ class Model:
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(self.name)
-        opening = "" if self.view.prompt("")[-1:].isspace() else " "
+        prompt = self.view.prompt("")
+        # A chat's template ends with a mark or a line, after which an answer needs no space.
+        opening = " " if isinstance(prompt, str) and not prompt[-1:].isspace() else ""
         return text_tokenizer(tokenizer, self.view.num_text_ids, opening)
 
 
@@ -66,6 +81,19 @@ def text_tokenizer(tokenizer: Any, num_text_ids: int, opening: str) -> TextToken
         TextVocabulary.of(num_text_ids, tokenizer.all_special_ids),
         tokenizer.eos_token_id,
         opening,
+    )
+
+
+def _showing(view: View, num_frames: int) -> View:
+    if num_frames < 1:
+        raise ModelConfigError(f"{num_frames} frames of a clip: show the target one at least")
+    if isinstance(view, ChatView):
+        return replace(view, num_frames=num_frames)
+    if view.num_frames == num_frames:
+        return view
+    raise ModelConfigError(
+        f"the target is shown {view.num_frames or 'no'} frames, as in its training: leave the"
+        " number of frames out"
     )
 
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.answers.timeline import Span
+from headstart.engine.manner import Manner
 from headstart.engine.request_tags import RequestTags
 from headstart.errors import SchemaError
 from headstart.media.clip import Clip
@@ -22,6 +23,7 @@ class Question:
     max_tokens: int = 256
     stream: StreamKey | None = None
     tenant: str = ""
+    manner: Manner = field(default_factory=Manner)
     change: float = 0.0
     """How different the clip is from the stream's last one; see `FrontEnd.change`."""
     loading: Span | None = None

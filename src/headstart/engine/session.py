@@ -12,6 +12,7 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage
 from headstart.engine.loop_thread import LoopThread
+from headstart.engine.manner import Manner
 from headstart.engine.question import Question, schema_text
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.events import Events
@@ -33,8 +34,11 @@ class Session:
     runs together.
     """
 
-    def __init__(self, target: "Target", loop: LoopThread, key: StreamKey | None) -> None:
+    def __init__(
+        self, target: "Target", loop: LoopThread, key: StreamKey | None, manner: Manner
+    ) -> None:
         self.key = key
+        self.manner = manner
         self.target = target
         self.loop = loop
 
@@ -130,6 +134,7 @@ class Session:
             max_tokens,
             self.key,
             tenant="" if self.key is None else self.key.tenant,
+            manner=self.manner,
             change=front_end.change(self.key, clip.events),
             loading=loading,
             schema=text,

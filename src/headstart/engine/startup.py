@@ -14,9 +14,13 @@ from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, SchedulerOptions, Sources, check_drafting
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
+from headstart.models.view import View
 from headstart.speculation.same_tokenizer import is_same_tokenizer
 
 _log = logging.getLogger(__name__)
+
+_BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
+_LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch
 
 
 def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict[str, Any]:
@@ -74,7 +78,7 @@ class Engines:
     ) -> None:
         """Start both; return when both are up. Where one cannot start, neither is left running."""
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
-            arguments, client = dict(vllm), None
+            arguments, client, view = dict(vllm), None, model.view.whole
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
                 sources.check_memory_log()
@@ -89,6 +93,11 @@ class Engines:
                 arguments |= drafting_arguments(max_draft_tokens, options)
                 arguments["additional_config"] |= vllm.get("additional_config", {})
                 arguments |= placement.target.arguments
+                view = model.view
+                arguments |= _with_parts(view, vllm)
+                if vllm.get("enable_lora") and not set(_BATCH_SIZES) & set(vllm):
+                    # vLLM wants room for a whole draft of every request in a batch.
+                    arguments["max_num_seqs"] = _LORA_BATCH_TOKENS // (max_draft_tokens + 1)
                 environment.enter_context(few_kernels(os.environ).taken())
                 environment.enter_context(placement.target.taken())
             engine = start_engine(model, arguments)
@@ -96,7 +105,7 @@ class Engines:
             if client is not None:
                 client.wait_ready()
             front_end = FrontEnd(engine, client, abstain=sources.abstain)
-            self.target = Target(model.view, front_end)
+            self.target = Target(view, front_end)
             self._ending = undo.pop_all()
 
     def close(self) -> None:
@@ -117,6 +126,15 @@ def _check(max_draft_tokens: int, drafter: EventDrafter | None, vllm: Mapping[st
             "A drafter drafts for one engine, not for data_parallel_size of them: start one"
             " Headstart for each, or leave the drafter out"
         )
+
+
+def _with_parts(view: View, vllm: Mapping[str, Any]) -> dict[str, Any]:
+    """What cuts clips into parts; the caller's own overrides of the config stay beside it."""
+    found = dict(view.engine_arguments)
+    given = vllm.get("hf_overrides", {})
+    if found.get("hf_overrides") and given:
+        found["hf_overrides"] = {**found["hf_overrides"], **given}
+    return found
 
 
 def _num_ranks(vllm: Mapping[str, Any]) -> int:

@@ -8,6 +8,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from headstart.answers.answer import Answer
@@ -16,6 +17,7 @@ from headstart.answers.timeline import Timeline
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.feeder import Feed, Feeder
 from headstart.engine.front_end import Asking, FrontEnd
+from headstart.engine.manner import Manner
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
@@ -48,6 +50,7 @@ class Target:
         self.front_end = front_end
         self.feeder = Feeder(self.prefill)
         self._engine = front_end.engine
+        self._adapters: dict[str, int] = {}
 
     async def ask(self, question: Question, *, streaming: bool) -> AsyncGenerator[Shown | Answer]:
         """What is shown of the answer as it comes, then the `Answer`.
@@ -96,12 +99,10 @@ class Target:
         record: RequestRecord,
         streaming: bool,
     ) -> AsyncGenerator[Any]:
-        from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
-        schema, clip = question.schema, question.clip or Clip()
-        params = SamplingParams(
-            temperature=0.0,
+        schema, clip, manner = question.schema, question.clip or Clip(), question.manner
+        params = manner.params(
             max_tokens=question.max_tokens,
             output_kind=RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY,
             structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
@@ -109,8 +110,13 @@ class Target:
         )
         if schema is not None:
             self._check_schema(params)
-        engine_input = await self._render(question.words, self.view.pictures(clip), question.tenant)
-        outputs = self._engine.generate(engine_input, params, f"headstart-{record.request_id}")
+        engine_input = await self._render(question.words, clip, question.tenant, manner.system)
+        outputs = self._engine.generate(
+            engine_input,
+            params,
+            f"headstart-{record.request_id}",
+            lora_request=self._adapter(manner),
+        )
         async with contextlib.aclosing(outputs):
             async for output in outputs:
                 yield output
@@ -119,7 +125,7 @@ class Target:
     def keeps_prefixes(self) -> bool:
         """Whether frames that are computed before their question save it time."""
         cached: bool = self._engine.vllm_config.cache_config.enable_prefix_caching
-        return cached and self.view.frames_are_items
+        return cached and self.view.frames_per_item is not None
 
     async def prefill(self, feed: Feed) -> None:
         """Compute the prompt up to these frames, which vLLM then keeps as long as it has room.
@@ -130,8 +136,8 @@ class Target:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        tenant = feed.stream.tenant
-        engine_input = await self._render("", feed.frames, tenant)
+        tenant, manner = feed.stream.tenant, feed.manner
+        engine_input = await self._render("", Clip(feed.video), tenant, manner.system)
         stop = max(
             place.offset + place.length
             for places in engine_input["mm_placeholders"].values()
@@ -148,22 +154,46 @@ class Target:
         now_s = time.monotonic()
         record = RequestRecord(uuid.uuid4().hex, now_s, now_s, stream=feed.stream)
         with self._engine.recording(record):
-            async for _ in self._engine.generate(engine_input, params, f"feed-{record.request_id}"):
+            async for _ in self._engine.generate(
+                engine_input,
+                params,
+                f"feed-{record.request_id}",
+                lora_request=self._adapter(manner),
+            ):
                 pass
 
-    async def _render(self, words: str, pictures: Any, tenant: str) -> Any:
-        """The prompt of a question about these pictures, as vLLM takes it."""
+    def _adapter(self, manner: Manner) -> Any:
+        """The manner's adapter as vLLM takes it, each under a number of its own."""
+        from vllm.lora.request import LoRARequest
+
+        if manner.lora is None:
+            return None
+        path = str(manner.lora)
+        number = self._adapters.setdefault(path, len(self._adapters) + 1)
+        return LoRARequest(path, number, path)
+
+    async def _render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
+        """The prompt of a question about a clip, as vLLM takes it."""
+        from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
 
-        prompt: dict[str, Any] = {
-            "prompt": self.view.prompt(words),
-            "multi_modal_data": {"video": pictures},
-        }
+        renderer, asked = self._engine.renderer, self.view.prompt(words, clip, system)
+        tokenizing = renderer.default_cmpl_tok_params
+        if isinstance(asked, str):
+            prompt: dict[str, Any] = {"prompt": asked}
+        else:
+            params = ChatParams(chat_template_kwargs={"add_generation_prompt": True})
+            _, templated = await renderer.render_messages_async(asked, params)
+            # Its media are the places that the view has named, without anything in them.
+            places = ("multi_modal_data", "multi_modal_uuids")
+            prompt = {name: given for name, given in templated.items() if name not in places}
+            tokenizing = replace(tokenizing, add_special_tokens=False)  # the template has them
+        prompt["multi_modal_data"] = self.view.media(clip)
         if tenant:
             # No tenant's blocks are another tenant's prefix.
             prompt["cache_salt"] = tenant
-        (engine_input,) = await self._engine.renderer.render_cmpl_async(
-            [parse_model_prompt(self._engine.model_config, prompt)]
+        (engine_input,) = await renderer.render_cmpl_async(
+            [parse_model_prompt(self._engine.model_config, prompt)], tokenizing
         )
         return engine_input
 

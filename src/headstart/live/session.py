@@ -228,10 +228,12 @@ class LiveSession:
         if self._is_fed:
             for number in [number for number in self._lanes if number < window.number - NUM_FED]:
                 self._target.feeder.withdraw(self._lanes.pop(number))
-            lane = self._lanes.setdefault(window.number, FeedLane(self._key))
+            per_item = self._target.view.frames_per_item or 1
+            lane = FeedLane(self._key, self._session.manner, per_item)
+            lane = self._lanes.setdefault(window.number, lane)
             with self._lock:
                 urgency = self._when.urgency
-            self._target.feeder.offer(lane, window.frames, urgency)
+            self._target.feeder.offer(lane, window.frames, window.times_us, urgency)
 
     def _withdraw(self, window: WindowFrames) -> None:
         if (lane := self._lanes.pop(window.number, None)) is not None:

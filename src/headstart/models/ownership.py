@@ -6,6 +6,9 @@ tenant has sent the same picture.
 """
 
 import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +21,18 @@ def owned_id(owner: str, name: str) -> str:
     return f"{_MARK}{owner}:{name}"
 
 
-def frame_id(uuid: str, number: int, frame: NDArray[np.uint8]) -> str:
-    """The name of one frame of a video that is named ``uuid``.
+def part_id(
+    uuid: str, number: int, frames: NDArray[np.uint8], timing: Mapping[str, Any] | None = None
+) -> str:
+    """The name of one part of a video that is named ``uuid``.
 
-    Under a caller's own name, a frame is named by its number. Under a name from `owned_id` it is
-    named by its pixels, so that a frame of another video of the same owner is found again.
+    Under a caller's own name, a part is named by its number. Under a name from `owned_id` it is
+    named by its pixels and times, so that a part of another video of the same owner is found again.
     """
     if not uuid.startswith(_MARK):
-        return f"{uuid}-frame-{number}"
+        return f"{uuid}-part-{number}"
     owner = uuid.removeprefix(_MARK).partition(":")[0]
-    pixels = hashlib.sha256(repr(frame.shape).encode())
-    pixels.update(np.ascontiguousarray(frame).data)
-    return owned_id(owner, pixels.hexdigest())
+    content = hashlib.sha256(repr(frames.shape).encode())
+    content.update(json.dumps(timing, sort_keys=True).encode())
+    content.update(np.ascontiguousarray(frames).data)
+    return owned_id(owner, content.hexdigest())

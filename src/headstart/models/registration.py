@@ -4,6 +4,16 @@ It is an entry point of the group ``vllm.general_plugins``, so that users of vLL
 by installing the package.
 """
 
+from headstart.models.chat.parts_view import in_parts
+
+IN_PARTS = {
+    "Qwen3VLForConditionalGeneration": "qwen3_vl.model:Qwen3VlInPairs",
+    "Qwen3VLMoeForConditionalGeneration": "qwen3_vl.model:Qwen3VlMoeInPairs",
+    "LlavaOnevisionForConditionalGeneration": "llava_onevision.model:LlavaOnevisionInFrames",
+    "InternVLForConditionalGeneration": "internvl.model:InternVlInFrames",
+}
+"""vLLM's own models with our processors."""
+
 
 def register() -> None:
     """Register our models with vLLM. Safe to call more than once."""
@@ -15,6 +25,8 @@ def register() -> None:
         "headstart.models.video_llava.model:VideoLlavaForConditionalGeneration",
     )
     ModelRegistry.register_model("EventChatModel", "headstart.models.eventgpt.model:EventChatModel")
+    for architecture, ours in IN_PARTS.items():
+        ModelRegistry.register_model(in_parts(architecture), f"headstart.models.{ours}")
     register_configs()
 
 

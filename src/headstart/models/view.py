@@ -1,18 +1,21 @@
-"""A model's view of a clip: which pictures it is shown, and which prompt.
+"""A model's view of a clip: what it is shown, and which prompt.
 
 Callers use this protocol for every model and never ask which model it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import ModelConfigError
 from headstart.media.clip import Clip, ClipFiles
+from headstart.models.chat.view import ChatView, Messages
 from headstart.models.eventgpt.view import EventGptView
+from headstart.models.internvl.view import InternVlView
+from headstart.models.llava_onevision.view import LlavaOnevisionView
+from headstart.models.qwen3_vl.view import Qwen3VlView
 from headstart.models.video_llava.view import VideoLlavaView
 
 
@@ -28,14 +31,51 @@ class View(Protocol):
         """Token ids below this are text; the others are placeholders, never said or drafted."""
 
     @property
-    def frames_are_items(self) -> bool:
-        """Whether a frame's part of the prompt stays the same as more frames follow it.
+    def frames_per_item(self) -> int | None:
+        """How many frames make a part of the prompt that stays as it is when more follow.
 
-        Then frames can be computed as they arrive.
+        As many can be computed as soon as they have arrived. None: only a whole clip can.
         """
+
+    @property
+    def engine_arguments(self) -> Mapping[str, Any]:
+        """What vLLM is told so that it cuts clips into these parts, by its names."""
+
+    @property
+    def chat_template(self) -> str | None:
+        """The template of a server's chats; None where the checkpoint has its own."""
+
+    @property
+    def whole(self) -> "View":
+        """The same view for an engine that is left as it is, without our parts."""
 
     def files(self, path: Path) -> ClipFiles:
         """The clip of a single file: a video for one model, events for another."""
+
+    def media(self, clip: Clip) -> Mapping[str, Any]:
+        """What the model is shown of a clip, as vLLM's ``multi_modal_data``.
+
+        Raises `MediaError` where the clip has no frames or no events for it.
+        """
+
+    def glance(self, clip: Clip) -> Clip:
+        """The newest part of a clip, no longer than the model can be shown."""
+
+    def prompt(self, question: str, clip: Clip | None = None, system: str = "") -> str | Messages:
+        """What is asked about one clip: a prompt with its placeholder, or a chat that the model's
+        own template makes a prompt of. Without a clip, about one of the usual kind."""
+
+    def check_checkpoint(self, directory: Path) -> None:
+        """Raise `CheckpointError` if the directory's weights are not this model's."""
+
+
+@runtime_checkable
+class PicturesView(Protocol):
+    """The view of a model that is shown pictures of one size and no more, such as a drafter."""
+
+    @property
+    def num_text_ids(self) -> int:
+        """As `View.num_text_ids`."""
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
         """The pictures of a clip that the model is shown, uint8 [n, height, width, 3].
@@ -44,27 +84,25 @@ class View(Protocol):
         """
 
     def glance(self, clip: Clip) -> Clip:
-        """The newest part of a clip, no longer than the model can be shown."""
+        """As `View.glance`."""
 
     def prompt(self, question: str) -> str:
         """The prompt of one question about one clip, including the placeholder."""
-
-    def check_checkpoint(self, directory: Path) -> None:
-        """Raise `CheckpointError` if the directory's weights are not this model's."""
 
 
 _VIEWS: dict[str, Callable[[Any], View]] = {
     "VideoLlavaForConditionalGeneration": VideoLlavaView.from_config,
     "EventChatModel": EventGptView.from_config,
+    "Qwen3VLForConditionalGeneration": Qwen3VlView.from_config,
+    "Qwen3VLMoeForConditionalGeneration": Qwen3VlView.from_config,
+    "LlavaOnevisionForConditionalGeneration": LlavaOnevisionView.from_config,
+    "InternVLForConditionalGeneration": InternVlView.from_config,
 }
 
 
 def view_of(config: Any) -> View:
-    """The view of the model a transformers config describes."""
+    """The view of the model a transformers config describes; a chat, where none is its own."""
     for architecture in config.architectures or ():
         if architecture in _VIEWS:
             return _VIEWS[architecture](config)
-    raise ModelConfigError(
-        f"headstart has no view for {config.architectures or config.model_type}."
-        f" It can ask: {', '.join(_VIEWS)}."
-    )
+    return ChatView.from_config(config)

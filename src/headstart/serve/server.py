@@ -18,8 +18,6 @@ from headstart.engine.installation import require_engine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.startup import drafting_arguments, place_beside, translated_for
-from headstart.errors import ModelConfigError
-from headstart.models.video_llava.prompt import CHAT_TEMPLATE
 from headstart.serve.settings import Settings, SettingsError
 from headstart.speculation.registry import MemoryLimits
 
@@ -44,7 +42,7 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         "allowed_media_domains": [NO_DOMAIN],
         "disable_uvicorn_access_log": True,
         **{name: value for name, value in engine_defaults().items() if name not in _NO_FLAG},
-        **_model_arguments(settings.target),
+        **_model_arguments(settings),
     }
     if settings.max_draft_tokens:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
@@ -62,18 +60,15 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
     return found | dict(settings.vllm)
 
 
-def _model_arguments(target: str) -> dict[str, Any]:
-    """What our models need and any other model that vLLM serves does not."""
-    try:
-        model = Model.checked(target)
-    except ModelConfigError:
-        return {}
-    if model.view.num_frames is None:
-        return {}
-    return {
-        "media_io_kwargs": {"video": {"num_frames": model.view.num_frames}},
-        "chat_template": CHAT_TEMPLATE,
-    }
+def _model_arguments(settings: Settings) -> dict[str, Any]:
+    """What the model's view needs."""
+    view = Model.checked(settings.target).view
+    found: dict[str, Any] = {}
+    if view.chat_template is not None:
+        found["chat_template"] = view.chat_template
+        # A model without a template of its own was trained with a fixed number of frames.
+        found["media_io_kwargs"] = {"video": {"num_frames": view.num_frames}}
+    return found | (dict(view.engine_arguments) if settings.max_draft_tokens else {})
 
 
 def flags(found: Mapping[str, Any]) -> list[str]:

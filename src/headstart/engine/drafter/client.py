@@ -60,7 +60,7 @@ class DrafterClient:
             self._listener = DraftListener(channel)
             undo.callback(self._listener.close)
             if drafter is not None:
-                self._view = Model.checked(drafter.model).view
+                self._view = Model.checked(drafter.model).drafter_view
                 arguments = {**drafter.vllm, **resources.arguments}
                 model, most = str(drafter.model), drafter.max_tokens
                 cores = resources.cores

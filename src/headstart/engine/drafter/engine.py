@@ -56,7 +56,7 @@ class DrafterEngine:
         from vllm.v1.engine.llm_engine import LLMEngine
 
         model = Model.checked(spec.model)
-        self._view = model.view
+        self._view = model.drafter_view
         self._translation: SameTokens | Translation = SameTokens(model.view.num_text_ids)
         if spec.target is not None:
             target = Model.checked(spec.target).text_tokenizer()

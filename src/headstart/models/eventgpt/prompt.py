@@ -10,9 +10,9 @@ _SYSTEM = (
 )
 
 
-def event_prompt(question: str) -> str:
+def event_prompt(question: str, system: str = "") -> str:
     """The prompt of one question about one window of events."""
-    return f"{_SYSTEM} USER: <ev_start>{EVENT_PLACEHOLDER}<ev_end>\n{question} ASSISTANT:"
+    return f"{system or _SYSTEM} USER: <ev_start>{EVENT_PLACEHOLDER}<ev_end>\n{question} ASSISTANT:"
 
 
 def placeholder_id(tokenizer: Any) -> int:

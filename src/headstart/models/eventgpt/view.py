@@ -26,7 +26,8 @@ class EventGptView:
     max_window_us: int
     num_text_ids: int
     num_frames: None = None  # the model is shown no frames
-    frames_are_items: bool = False  # each slice holds a share of all events
+    frames_per_item: None = None  # each slice holds a share of all events
+    chat_template: None = None  # a server's chats bring no events to a target
 
     @classmethod
     def from_config(cls, config: Any) -> "EventGptView":
@@ -37,6 +38,20 @@ class EventGptView:
     def files(self, path: Path) -> ClipFiles:
         """The clip of a single file, which is a recording of events."""
         return ClipFiles(events=path)
+
+    @property
+    def engine_arguments(self) -> dict[str, Any]:
+        """None: the model is ours."""
+        return {}
+
+    @property
+    def whole(self) -> "EventGptView":
+        """The same, likewise."""
+        return self
+
+    def media(self, clip: Clip) -> dict[str, Any]:
+        """Its pictures, as a video."""
+        return {"video": self.pictures(clip)}
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
         """Slices of equally many events, each rendered on the whole sensor.
@@ -65,9 +80,9 @@ class EventGptView:
             return clip
         return Clip(clip.video, latest(clip.events, self.max_window_us))
 
-    def prompt(self, question: str) -> str:
+    def prompt(self, question: str, clip: Clip | None = None, system: str = "") -> str:
         """The text around the events."""
-        return event_prompt(question)
+        return event_prompt(question, system)
 
     def check_checkpoint(self, directory: Path) -> None:
         """Raise if a local checkpoint is not a complete EventGPT."""

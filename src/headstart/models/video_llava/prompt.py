@@ -3,14 +3,16 @@
 VIDEO_PLACEHOLDER = "<video>"
 
 
-def video_prompt(question: str) -> str:
+def video_prompt(question: str, system: str = "") -> str:
     """The prompt of one question about one video."""
-    return f"USER: {VIDEO_PLACEHOLDER}\n{question} ASSISTANT:"
+    before = f"{system} " if system else ""
+    return f"{before}USER: {VIDEO_PLACEHOLDER}\n{question} ASSISTANT:"
 
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "{% if message['role'] == 'assistant' %} ASSISTANT: {{ message['content'] }}"
+    "{% elif message['role'] == 'system' %}{{ message['content'] }}"
     "{% else %}{% if not loop.first %} {% endif %}USER: {{ message['content'] }}{% endif %}"
     "{% endfor %}"
     "{% if add_generation_prompt %} ASSISTANT:{% endif %}"

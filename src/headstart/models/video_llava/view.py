@@ -11,7 +11,7 @@ from headstart.errors import MediaError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.models.checkpoint import check_checkpoint
 from headstart.models.video_llava.geometry import video_geometry
-from headstart.models.video_llava.prompt import video_prompt
+from headstart.models.video_llava.prompt import CHAT_TEMPLATE, video_prompt
 from headstart.models.video_llava.weights import canonical_name, expected_shapes
 
 
@@ -22,7 +22,8 @@ class VideoLlavaView:
     config: Any
     num_frames: int
     num_text_ids: int
-    frames_are_items: bool = True  # the processor makes an item of each frame
+    frames_per_item: int = 1  # the processor makes an item of each frame
+    chat_template: str = CHAT_TEMPLATE  # published checkpoints have none
 
     @classmethod
     def from_config(cls, config: Any) -> "VideoLlavaView":
@@ -34,6 +35,20 @@ class VideoLlavaView:
         """The clip of a single file, which is a video."""
         return ClipFiles(video=path)
 
+    @property
+    def engine_arguments(self) -> dict[str, Any]:
+        """None: the model is ours, and always cuts videos into frames."""
+        return {}
+
+    @property
+    def whole(self) -> "VideoLlavaView":
+        """The same, likewise."""
+        return self
+
+    def media(self, clip: Clip) -> dict[str, Any]:
+        """Its pictures, as a video."""
+        return {"video": self.pictures(clip)}
+
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
         """The model's number of frames, spread uniformly over the clip."""
         if clip.video is None:
@@ -44,9 +59,9 @@ class VideoLlavaView:
         """The whole clip: frames can be spread over any length."""
         return clip
 
-    def prompt(self, question: str) -> str:
+    def prompt(self, question: str, clip: Clip | None = None, system: str = "") -> str:
         """The text around the video."""
-        return video_prompt(question)
+        return video_prompt(question, system)
 
     def check_checkpoint(self, directory: Path) -> None:
         """Raise if a local checkpoint is not a complete Video-LLaVA."""

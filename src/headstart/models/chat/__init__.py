@@ -1,0 +1,1 @@
+"""Any vision model of vLLM, by its own chat template."""

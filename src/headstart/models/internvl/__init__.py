@@ -1,0 +1,1 @@
+"""InternVL3: frames as items."""

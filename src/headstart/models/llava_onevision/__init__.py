@@ -1,0 +1,1 @@
+"""LLaVA-OneVision: frames as items."""

@@ -1,0 +1,1 @@
+"""Qwen3-VL: pairs of frames as items."""
