@@ -15,8 +15,9 @@ setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 # torch first and pinned: left to the engine's own requirement, pip takes the CUDA build.
 # The engine then brings torchvision and its siblings built for CUDA, which break
 # `import transformers` beside a CPU torch; where they work, they stay. Without them the tests of
-# the models that need torchvision are skipped, unless TORCHVISION names a build that works. pip compiles 20,000 files
-# one by one, which takes a minute and a half; compileall does it on all cores.
+# the models that need torchvision are skipped, unless TORCHVISION names a build that works.
+# pip compiles 20,000 files one by one, which takes a minute and a half; compileall does it on all
+# cores.
 $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
