@@ -13,5 +13,5 @@ class TestQwen25Vl(AnyChatTarget):
     name = "qwen2_5_vl"
     is_timed = True
     # After a video, transformers 5.19 goes on from the video's height or width, and vLLM from its
-    # largest position, as the model was published. In longer videos that is a time.
+    # largest position. In longer videos that is a time, and the two say other words.
     max_frames = 4

@@ -54,7 +54,10 @@ def watch(
         ),
     ],
     target: Annotated[
-        str, typer.Option("--target", "--model", help="A Video-LLaVA: a directory, or a name.")
+        str,
+        typer.Option(
+            "--target", "--model", help="A vision model of vLLM's: a directory, or a name."
+        ),
     ],
     window: Annotated[float, typer.Option(help="Seconds that a question sees.")] = 2.0,
     step: Annotated[

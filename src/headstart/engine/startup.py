@@ -131,8 +131,13 @@ def _check(max_draft_tokens: int, drafter: EventDrafter | None, vllm: Mapping[st
 def _with_parts(view: View, vllm: Mapping[str, Any]) -> dict[str, Any]:
     """What cuts clips into parts; the caller's own overrides of the config stay beside it."""
     found = dict(view.engine_arguments)
-    given = vllm.get("hf_overrides", {})
-    if found.get("hf_overrides") and given:
+    given = vllm.get("hf_overrides") or {}
+    if not isinstance(given, Mapping):
+        raise DraftingError(
+            "hf_overrides is a function, and headstart adds to it: give a mapping, or leave vLLM"
+            " as it is with max_draft_tokens=0"
+        )
+    if "hf_overrides" in found:
         found["hf_overrides"] = {**found["hf_overrides"], **given}
     return found
 

@@ -30,11 +30,11 @@ class VideoPartsProcessor(BaseMultiModalProcessor[Any]):
     def video_token_id(self) -> int:
         """The token in whose place a video is put."""
 
-    @abstractmethod
     def parts(
         self, frames: NDArray[np.uint8], timing: Timing | None, inputs: ProcessorInputs
     ) -> list[VideoPart]:
-        """A video's parts, whose prompts together are the video's."""
+        """A video's parts, whose prompts together are the video's: the frames, one by one."""
+        return [(frame[None], None) for frame in frames]
 
     def placeholders(self, num_parts: int) -> list[int]:
         """What stands in the prompt for a video of so many parts, before vLLM fills it in."""

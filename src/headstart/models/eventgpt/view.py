@@ -50,7 +50,9 @@ class EventGptView:
         return self
 
     def media(self, clip: Clip) -> dict[str, Any]:
-        """Its pictures, as a video."""
+        """What it is shown, as a video."""
+        if clip.pictures:
+            raise MediaError("EventGPT looks at events and at no still pictures; leave them out")
         return {"video": self.pictures(clip)}
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:

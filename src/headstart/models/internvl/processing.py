@@ -6,19 +6,12 @@ so that a frame is the same item whatever its number.
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from vllm.model_executor.models.interns1 import InternS1MultiModalProcessor
 from vllm.multimodal.inputs import MultiModalKwargsItems
 from vllm.multimodal.parse import MultiModalDataItems
-from vllm.multimodal.processing import (
-    ProcessorInputs,
-    PromptReplacement,
-    PromptUpdate,
-    PromptUpdateDetails,
-)
+from vllm.multimodal.processing import PromptReplacement, PromptUpdate, PromptUpdateDetails
 
-from headstart.models.video_parts import Timing, VideoPart, VideoPartsProcessor
+from headstart.models.video_parts import VideoPartsProcessor
 
 
 class FramesProcessor(VideoPartsProcessor, InternS1MultiModalProcessor):
@@ -29,12 +22,6 @@ class FramesProcessor(VideoPartsProcessor, InternS1MultiModalProcessor):
         """Of the tokenizer."""
         (token,) = self._ids(self.info.get_hf_processor().video_token)
         return token
-
-    def parts(
-        self, frames: NDArray[np.uint8], timing: Timing | None, inputs: ProcessorInputs
-    ) -> list[VideoPart]:
-        """The frames, one by one."""
-        return [(frame[None], None) for frame in frames]
 
     def placeholders(self, num_parts: int) -> list[int]:
         """Each frame after its number, on a line of its own."""

@@ -32,7 +32,7 @@ class FramesProcessor(VideoPartsProcessor, LlavaOnevisionMultiModalProcessor):
     ) -> list[VideoPart]:
         """The frames, one by one, and the newline."""
         newline = np.zeros((0, 1, 1, 3), np.uint8)
-        return [*((frame[None], None) for frame in frames), (newline, None)]
+        return [*super().parts(frames, timing, inputs), (newline, None)]
 
     def _apply_hf_processor_main(
         self, mm_items: MultiModalDataItems, hf_kwargs: Mapping[str, object]

@@ -7,19 +7,17 @@ causal, so nothing computed for frame k depends on a later frame.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from transformers import BatchFeature, VideoLlavaConfig
 from vllm.multimodal.inputs import MultiModalFieldConfig, MultiModalKwargsItems
 from vllm.multimodal.parse import MultiModalDataItems
-from vllm.multimodal.processing import ProcessorInputs, PromptReplacement, PromptUpdate
+from vllm.multimodal.processing import PromptReplacement, PromptUpdate
 from vllm.transformers_utils.processor import cached_image_processor_from_config
 
 from headstart.models.geometry import PictureGeometry
 from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
-from headstart.models.video_parts import Timing, VideoPart, VideoPartsProcessor
+from headstart.models.video_parts import VideoPartsProcessor
 
 
 class VideoLlavaProcessingInfo(PicturesProcessingInfo):
@@ -62,12 +60,6 @@ class VideoLlavaMultiModalProcessor(VideoPartsProcessor):
         """Of the checkpoint."""
         token: int = self.info.get_hf_config().video_token_index
         return token
-
-    def parts(
-        self, frames: NDArray[np.uint8], timing: Timing | None, inputs: ProcessorInputs
-    ) -> list[VideoPart]:
-        """The frames, one by one."""
-        return [(frame[None], None) for frame in frames]
 
     def _call_hf_processor(
         self, hf_data: Mapping[str, object], hf_kwargs: Mapping[str, object]
