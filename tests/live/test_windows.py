@@ -300,3 +300,65 @@ def test_whatever_arrives_windows_only_append_and_nothing_is_lost_count_of(seed)
     begun = numbers and windows.num_missing + sum(len(window.frames) for window in ended)
     assert begun >= len(ended) * num_slots
     assert begun % num_slots == 0
+
+
+def test_a_lost_frame_drops_its_window_whole_and_no_other():
+    windows = tumbling()
+    land(windows, 0, 0.25)
+    landing = windows.lose(round(0.5 * SECOND_US))
+    assert (landing.lost, landing.ended, landing.growing) == ((0,), (), ())
+    late, first, *_, last = land(windows, 0.75, 1.0, 1.25, 1.5, 1.75)
+    assert late.placement is Placement.LATE
+    assert first.placement is Placement.TAKEN
+    assert [(one.number, len(one.frames)) for one in last.ended] == [(1, 4)]
+    assert windows.num_missing == 0, "the slots of a dropped window are not missing"
+
+
+def test_a_lost_frame_ends_the_windows_before_it_and_begins_the_grid():
+    windows = tumbling()
+    assert windows.lose(0).lost == (0,)
+    land(windows, 1.0, 1.25)
+    landing = windows.lose(2 * SECOND_US)
+    assert [len(one.frames) for one in landing.ended] == [2]
+    assert landing.lost == (2,)
+
+
+def test_a_frame_lost_after_its_window_was_full_costs_nothing():
+    windows = tumbling()
+    land(windows, 0, 0.25, 0.5, 0.75)
+    assert windows.lose(round(0.9 * SECOND_US)).lost == ()
+
+
+@pytest.mark.parametrize("every", [1.0, 0.5, 0.3])
+def test_overlapping_windows_are_lost_as_the_server_foresees(every):
+    """`WindowGrid` says before decoding which frames a loss makes useless."""
+    from headstart.serve.live.window_grid import WindowGrid
+
+    chance = random.Random(7)
+    for _ in range(200):
+        shape, origin_us = Windows(1.0, every), chance.randrange(10**7)
+        windows, grid = GrowingWindows(shape, 4), WindowGrid.of(shape, origin_us)
+        times_us = [origin_us]
+        while times_us[-1] < origin_us + 4 * SECOND_US:
+            times_us.append(times_us[-1] + chance.randrange(1, SECOND_US // 3))
+        lost_us = chance.choice(times_us)
+        before = [one for one in times_us if one < lost_us]
+        lost = set()
+        for time_us in times_us:
+            if time_us == lost_us:
+                lost = set(windows.lose(time_us).lost)
+            elif time_us not in before:
+                landing = windows.land(picture(), time_us, 0.0)
+                is_taken = landing.placement is Placement.TAKEN
+                if time_us < grid.next_start_us(lost_us):
+                    assert not is_taken, "it belongs to lost windows only"
+            else:
+                windows.land(picture(), time_us, 0.0)
+        of_window = {
+            number: (origin_us + number * grid.step_us, origin_us + number * grid.step_us + 10**6)
+            for number in range(grid.newest(lost_us) + 1)
+        }
+        hit = {number for number, (start, stop) in of_window.items() if start <= lost_us < stop}
+        assert lost <= hit, "others only those that were full"
+        older = [stop for number, (_, stop) in of_window.items() if number not in hit]
+        assert grid.older_stop_us(lost_us) == max(older, default=origin_us)

@@ -58,7 +58,8 @@ class Headstart(Session):
 
         model = Model.checked(target, num_frames)
         self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {})
-        super().__init__(self._engines.target, LoopThread(), None, manner)
+        self._thread = LoopThread()
+        super().__init__(self._engines.target, self._thread, None, manner)
 
     def session(self, stream: str, tenant: str = "", manner: Manner | None = None) -> Session:
         """One camera's stream, whose answers draft its next ones and those of its tenant."""
@@ -68,7 +69,7 @@ class Headstart(Session):
     def close(self) -> None:
         """End vLLM's processes. What is still being answered is lost."""
         self.loop.submit(self._end()).result()
-        self.loop.close()
+        self._thread.close()
 
     async def _end(self) -> None:
         self._engines.close()  # vLLM's client is closed in the loop it was used from

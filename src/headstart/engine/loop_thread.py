@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that callers need none."""
+"""The event loop an engine works in: somebody else's, or one in a thread of its own."""
 
 import asyncio
 import contextlib
@@ -10,22 +10,37 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-class LoopThread:
-    """Runs coroutines until `close`. Safe to use from many threads and other event loops."""
+class EngineLoop:
+    """An event loop that somebody else runs, such as a server's.
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+    Safe to use from many threads and other event loops.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
 
     def submit(self, work: Coroutine[Any, Any, Result]) -> "Future[Result]":
         """Run ``work``; cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def call(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Call a function in the loop, soon; after `close` it is not called."""
+        """Call a function in the loop, soon; after the loop's end it is not called."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing runs any more."""
+        return self._loop.is_closed()
+
+
+class LoopThread(EngineLoop):
+    """Runs coroutines in a thread of its own until `close`."""
+
+    def __init__(self) -> None:
+        super().__init__(asyncio.new_event_loop())
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
     @property
     def is_closed(self) -> bool:

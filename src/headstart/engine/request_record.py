@@ -7,7 +7,7 @@ from typing import Any
 from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.engine.report import Report
 from headstart.speculation.drafter import StreamKey
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.verdict import Verdict, by_source, is_fused
 
 
 @dataclass
@@ -46,17 +46,12 @@ class RequestRecord:
 
     def by_source(self) -> dict[str, tuple[int, int]]:
         """For each source, how many tokens it drafted and how many of them were accepted."""
-        found: dict[str, tuple[int, int]] = {}
-        for verdict in self.verdicts:
-            drafted, accepted = found.get(verdict.draft.source, (0, 0))
-            drafted += len(verdict.draft.tokens)
-            found[verdict.draft.source] = (drafted, accepted + verdict.num_accepted)
-        return found
+        return by_source(self.verdicts)
 
     @property
     def fused(self) -> bool:
         """Whether the pass that ended the prompt verified a draft too."""
-        return bool(self.verdicts) and self.verdicts[0].draft.start == 0
+        return is_fused(self.verdicts)
 
     @property
     def loading(self) -> Span | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage
-from headstart.engine.loop_thread import LoopThread
+from headstart.engine.loop_thread import EngineLoop
 from headstart.engine.manner import Manner
 from headstart.engine.question import Question, schema_text
 from headstart.media.clip import Clip, ClipFiles
@@ -35,7 +35,7 @@ class Session:
     """
 
     def __init__(
-        self, target: "Target", loop: LoopThread, key: StreamKey | None, manner: Manner
+        self, target: "Target", loop: EngineLoop, key: StreamKey | None, manner: Manner
     ) -> None:
         self.key = key
         self.manner = manner

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,9 @@ from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.errors import EngineStartError, SchemaError
 from headstart.media.clip import Clip
+from headstart.models.ownership import owned_names
 from headstart.models.view import View
+from headstart.speculation.drafter import StreamKey
 
 
 def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
@@ -45,11 +47,18 @@ def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
 class Target:
     """A running target. Safe to ask concurrently from one event loop."""
 
-    def __init__(self, view: View, front_end: FrontEnd) -> None:
+    def __init__(
+        self,
+        view: View,
+        front_end: FrontEnd,
+        on_fed: Callable[[StreamKey, int], None] = lambda stream, num_tokens: None,
+    ) -> None:
+        """``on_fed`` is told how many tokens of a stream were computed before their question."""
         self.view = view
         self.front_end = front_end
         self.feeder = Feeder(self.prefill)
         self._engine = front_end.engine
+        self._on_fed = on_fed
         self._adapters: dict[str, int] = {}
 
     async def ask(self, question: Question, *, streaming: bool) -> AsyncGenerator[Shown | Answer]:
@@ -161,6 +170,7 @@ class Target:
                 lora_request=self._adapter(manner),
             ):
                 pass
+        self._on_fed(feed.stream, record.num_tokens - record.num_cached_tokens)
 
     def _adapter(self, manner: Manner) -> Any:
         """The manner's adapter as vLLM takes it, each under a number of its own."""
@@ -190,8 +200,11 @@ class Target:
             tokenizing = replace(tokenizing, add_special_tokens=False)  # the template has them
         prompt["multi_modal_data"] = self.view.media(clip)
         if tenant:
-            # No tenant's blocks are another tenant's prefix.
+            # No tenant's blocks are another tenant's prefix, and no frame is found by another.
             prompt["cache_salt"] = tenant
+            is_cut = self.view.frames_per_item is not None and not clip.pictures
+            content = "" if is_cut else await asyncio.to_thread(clip.digest)
+            prompt["multi_modal_uuids"] = owned_names(tenant, prompt["multi_modal_data"], content)
         (engine_input,) = await renderer.render_cmpl_async(
             [parse_model_prompt(self._engine.model_config, prompt)], tokenizing
         )

@@ -54,6 +54,8 @@ class LiveCounts:
     """Windows not asked about since a newer one ended before their turn."""
     unread: int
     """Windows not asked about since too many answers waited to be read."""
+    lost: int = 0
+    """Windows dropped since a frame of theirs was lost on its way; see `LiveSession.lose`."""
 
 
 class LiveSession:
@@ -91,6 +93,7 @@ class LiveSession:
         self._placed: Counter[Placement] = Counter()
         self._num_windows = 0
         self._num_skipped = 0
+        self._num_lost = 0
         # From here on, used in the engine's event loop only.
         self._standing: list[Standing] = []
         self._current: tuple[WindowFrames, ...] = ()
@@ -113,6 +116,16 @@ class LiveSession:
             if landing.placement is Placement.TAKEN or landing.ended:
                 self._session.loop.call(self._landed, landing)
         return landing.placement
+
+    def lose(self, time_us: int) -> None:
+        """A frame of this time will not come: the windows that it falls into are dropped, whole.
+
+        Without this a window is asked about with the frames that it has.
+        """
+        with self._lock:
+            landing = self._growing.lose(time_us)
+            self._num_lost += len(landing.lost)
+            self._session.loop.call(self._landed, landing)
 
     def end(self) -> None:
         """No frame comes any more: windows that still grow end as they are."""
@@ -178,7 +191,17 @@ class LiveSession:
             self._num_skipped,
             sum(each.dropped for each in standing),
             sum(each.unread for each in standing),
+            self._num_lost,
         )
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the frames and events in windows that grow, wait, or are asked about."""
+        with self._lock:
+            held = list(self._growing.held)
+        held += [window for standing in self._standing for window in standing.held]
+        held += () if self._latest is None else (self._latest,)
+        return sum({id(array): array.nbytes for one in held for array in one.arrays()}.values())
 
     def close(self) -> None:
         """End all standing questions; answers under way are cancelled."""
@@ -189,6 +212,9 @@ class LiveSession:
             return
         if landing.growing or landing.ended:
             self._first_frame.set()
+        for number in landing.lost:
+            if (lane := self._lanes.pop(number, None)) is not None:
+                self._target.feeder.withdraw(lane)
         for window in landing.ended:
             self._end_window(window)
         # The clock may have ended a window that this landing still saw grow.

@@ -2,7 +2,7 @@
 
 import asyncio
 import queue
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from headstart.engine.session import Session
@@ -38,7 +38,10 @@ class Standing:
         self._session = session
         self._asked = asked
         self._answers: queue.SimpleQueue[WindowAnswer | BaseException | None] = queue.SimpleQueue()
+        self._news = asyncio.Event()
+        """Set, in the loop, when something was put into the queue."""
         self._waiting: WindowFrames | None = None
+        self._under_way: WindowFrames | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_ending = False
 
@@ -52,12 +55,28 @@ class Standing:
 
     def __next__(self) -> WindowAnswer:
         """Wait for the next answer. Raises what the target raised."""
-        answer = self._next()
+        answer = self._read(self._next())
         if answer is None:
-            self._answers.put(None)  # for another reader, and for whoever asks again
             raise StopIteration
+        return answer
+
+    def __aiter__(self) -> AsyncIterator[WindowAnswer]:
+        return self
+
+    async def __anext__(self) -> WindowAnswer:
+        """As `__next__`, in the engine's event loop, where no thread may wait."""
+        while self._answers.empty():
+            self._news.clear()
+            await self._news.wait()
+        answer = self._read(self._answers.get())
+        if answer is None:
+            raise StopAsyncIteration
+        return answer
+
+    def _read(self, answer: WindowAnswer | BaseException | None) -> WindowAnswer | None:
+        if answer is None or isinstance(answer, BaseException):
+            self._answers.put(None)  # for another reader, and for whoever asks again
         if isinstance(answer, BaseException):
-            self._answers.put(None)
             raise answer
         return answer
 
@@ -73,6 +92,11 @@ class Standing:
         """Ask no more; an answer under way is cancelled. From any thread."""
         self._session.loop.call(self.cancel)
         self._answers.put(None)  # the engine, and its loop with it, may have ended before
+
+    @property
+    def held(self) -> tuple[WindowFrames, ...]:
+        """The windows whose frames are still needed."""
+        return tuple(one for one in (self._waiting, self._under_way) if one is not None)
 
     def offer(self, window: WindowFrames) -> None:
         """A window has ended. In the engine's event loop, as all that follows."""
@@ -103,23 +127,28 @@ class Standing:
             return
         if self._waiting is not None:
             window, self._waiting = self._waiting, None
+            self._under_way = window
             self.counts.asked += 1
             self._task = asyncio.create_task(self._answer(window))
             # A task that is cancelled before it has begun runs nothing of its own.
             self._task.add_done_callback(self._answered)
         elif self._is_ending:
-            self._answers.put(None)
+            self._put(None)
+
+    def _put(self, answer: WindowAnswer | BaseException | None) -> None:
+        self._answers.put(answer)
+        self._news.set()
 
     async def _answer(self, window: WindowFrames) -> None:
         try:
-            self._answers.put(await self._asked.answer(self._session, window))
+            self._put(await self._asked.answer(self._session, window))
         except Exception as error:
             self._is_ending = True
             self._waiting = None
-            self._answers.put(error)
+            self._put(error)
 
     def _answered(self, task: "asyncio.Task[None]") -> None:
-        self._task = None
+        self._task = self._under_way = None
         if task.cancelled():
             self._is_ending, self._waiting = True, None
         self._go_on()

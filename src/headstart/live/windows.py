@@ -5,8 +5,10 @@ begins, and a slot takes the first frame that falls into it. So a window only ev
 is computed of its first frames stays right until its end.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +84,12 @@ class WindowFrames:
         """Its frames, as a clip has them."""
         return Video(np.stack(self.frames), np.array(self.times_us, dtype=np.int64))
 
+    def arrays(self) -> Iterator[NDArray[Any]]:
+        """Everything of it that takes memory; windows that overlap share frames and events."""
+        yield from self.frames
+        for events in self.events:
+            yield from (events.x, events.y, events.t, events.p)
+
     def all_events(self) -> Events | None:
         """Its events, as a clip has them; none if the camera has no event stream."""
         return Events.concatenate(self.events) if self.events else None
@@ -132,6 +140,8 @@ class Landing:
     """The windows that still grow and have frames, the oldest first."""
     ended: tuple[WindowFrames, ...] = ()
     """Those that ended: full, or passed by. The oldest first."""
+    lost: tuple[int, ...] = ()
+    """The numbers of those that were dropped since a frame of theirs was lost."""
 
 
 class GrowingWindows:
@@ -184,6 +194,20 @@ class GrowingWindows:
             self._full_until_us = full[-1].stop_us
         return self._landing(placement, ended)
 
+    def lose(self, time_us: int) -> Landing:
+        """A frame was lost on its way: drop every window that it falls into, and all its frames.
+
+        A window that was full before has ended, and is whole. Frames of a dropped window may still
+        come, and are late.
+        """
+        self._newest_us = max(time_us, self._newest_us or time_us)
+        ended = self._end(time_us)
+        self._begin(time_us)
+        lost = [window for window in self._growing if window.start_us <= time_us]
+        self._growing = [window for window in self._growing if window.start_us > time_us]
+        landing = self._landing(Placement.LATE, ended)
+        return replace(landing, lost=tuple(window.number for window in lost))
+
     def end_before(self, time_us: int) -> tuple[WindowFrames, ...]:
         """End the windows whose time is over by then; their empty slots stay empty."""
         return tuple(self._end(time_us))
@@ -196,6 +220,11 @@ class GrowingWindows:
         newest_us = self._newest_us or 0
         ended = (window for window in self._ended if window.stop_us > newest_us)
         return min((*ended, *growing), key=lambda window: window.number, default=None)
+
+    @property
+    def held(self) -> tuple[WindowFrames, ...]:
+        """The windows whose frames are still kept here."""
+        return (*(window.so_far() for window in self._growing), *self._ended)
 
     @property
     def first_end(self) -> tuple[int, float] | None:

@@ -21,6 +21,27 @@ def owned_id(owner: str, name: str) -> str:
     return f"{_MARK}{owner}:{name}"
 
 
+def owner_of(tenant: str) -> str:
+    """The owner's name in an id: that of a tenant may hold anything."""
+    return hashlib.sha256(tenant.encode()).hexdigest()
+
+
+def owned_names(tenant: str, media: Mapping[str, Any], content: str) -> dict[str, list[str]]:
+    """Names for everything a tenant's request shows, as vLLM's ``multi_modal_uuids``.
+
+    ``content`` differs where what is shown does. It may be empty where only videos are shown and
+    all of them are cut into parts: each part then gets a name of its own, see `part_id`.
+    """
+    owner = owner_of(tenant)
+    return {
+        kind: [
+            owned_id(owner, f"{content}-{number}")
+            for number in range(len(shown) if isinstance(shown, list) else 1)
+        ]
+        for kind, shown in media.items()
+    }
+
+
 def part_id(
     uuid: str, number: int, frames: NDArray[np.uint8], timing: Mapping[str, Any] | None = None
 ) -> str:

@@ -1,6 +1,6 @@
 """What the target said to a draft."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headstart.speculation.draft import Draft
@@ -33,3 +33,18 @@ class Verdict:
     def greedy(cls, draft: Draft, said: Sequence[int]) -> "Verdict":
         """The verdict of a target whose answer goes on with ``said``."""
         return cls(draft, num_agreeing(draft.tokens, said))
+
+
+def by_source(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
+    """For each source, how many tokens it drafted and how many of them were accepted."""
+    found: dict[str, tuple[int, int]] = {}
+    for verdict in verdicts:
+        drafted, accepted = found.get(verdict.draft.source, (0, 0))
+        drafted += len(verdict.draft.tokens)
+        found[verdict.draft.source] = (drafted, accepted + verdict.num_accepted)
+    return found
+
+
+def is_fused(verdicts: Sequence[Verdict]) -> bool:
+    """Whether the pass that ended the prompt verified a draft too."""
+    return bool(verdicts) and verdicts[0].draft.start == 0

@@ -22,22 +22,34 @@ MAX_EVENTS = 4_000_000
 """Of one arrival; where there were more, the newest are kept."""
 
 
+class SmallSimulator:
+    """Simulates the events between frames of any size, shrunk first. Not thread-safe."""
+
+    def __init__(self, model: SensorModel | None = None) -> None:
+        self._model = model or SensorModel.ideal()
+        self._simulator: Simulator | None = None
+
+    def see(self, time_us: int, frame: NDArray[np.uint8]) -> Events:
+        """The events since the frame before; none after the first, or after one of another size."""
+        small = _shrunk(frame)
+        sensor = SensorSize(small.shape[1], small.shape[0])
+        if self._simulator is None or self._simulator.sensor != sensor:
+            self._simulator = Simulator(sensor, self._model)
+        return self._simulator.see(time_us, small)
+
+
 class SimulatedEvents(WrappedSource):
     """Gives each arrival the events that an event camera would have seen since the one before."""
 
     def __init__(self, source: Source, model: SensorModel | None = None) -> None:
         super().__init__(source)
-        self._model = model or SensorModel.ideal()
+        self._model = model
 
     def arrivals(self) -> Iterator[Arrival]:
         """Yield the source's arrivals with events."""
-        simulator: Simulator | None = None
+        simulator = SmallSimulator(self._model)
         for arrival in self._source.arrivals():
-            small = _shrunk(arrival.frame)
-            sensor = SensorSize(small.shape[1], small.shape[0])
-            if simulator is None or simulator.sensor != sensor:
-                simulator = Simulator(sensor, self._model)
-            yield replace(arrival, events=simulator.see(arrival.time_us, small))
+            yield replace(arrival, events=simulator.see(arrival.time_us, arrival.frame))
 
 
 class RecordedEvents(WrappedSource):
