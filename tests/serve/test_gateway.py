@@ -8,6 +8,7 @@ import pytest
 
 from headstart.serve import gateway as gateway_module
 from headstart.serve.access_log import AccessLog
+from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
 from headstart.serve.quota import Quota
@@ -44,7 +45,8 @@ def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
     bounds = Limits(**limits)
     settings = Settings(open=True, limits=bounds, demo=tmp_path)
     access_log = AccessLog(tmp_path / "log")
-    return Gateway(None, settings, answers, access_log, Quota(bounds), Heartbeat(respond, 30.0))
+    entrance = Entrance(settings, Quota(bounds), lambda said: None)
+    return Gateway(None, settings, answers, access_log, entrance, Heartbeat(respond, 30.0))
 
 
 def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
@@ -90,7 +92,7 @@ def test_a_client_that_does_not_read_keeps_no_slot_and_no_task(tmp_path, monkeyp
 
         try:
             await asyncio.wait_for(made(scope, receive, send), 60)
-            assert made.admission.num_in_flight == 0
+            assert made.entrance.admission.num_in_flight == 0
         finally:
             made.close()
 
@@ -114,7 +116,9 @@ def test_a_long_file_is_sent_as_fast_as_the_client_reads(tmp_path):
         async def send(message) -> None:
             if message["type"] == "http.response.body":
                 pieces.append(message["body"])
-                assert made.admission.num_in_flight == 1, "it counts as in flight until it is read"
+                assert made.entrance.admission.num_in_flight == 1, (
+                    "it counts as in flight until it is read"
+                )
 
         await made(scope, receive, send)
         made.close()
@@ -154,7 +158,8 @@ def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants)
     def with_keys() -> Gateway:
         settings = Settings(keys=Keys.of({"tenants": tenants}))
         access_log, quota = AccessLog(tmp_path / "log"), Quota(settings.limits)
-        return Gateway(None, settings, Answers(), access_log, quota, Heartbeat(respond, 30.0))
+        entrance = Entrance(settings, quota, lambda said: None)
+        return Gateway(None, settings, Answers(), access_log, entrance, Heartbeat(respond, 30.0))
 
     asked = (("POST", CHAT), ("GET", "/metrics"), ("GET", "/demo"), ("GET", "/version"))
     assert {reply.status_code for reply in replies(with_keys, *asked)} == {401}

@@ -347,6 +347,7 @@ class Stream:
 
 def gateway_of(home: Path, answering: Stream, **tables):
     from headstart.serve.access_log import AccessLog
+    from headstart.serve.entrance import Entrance
     from headstart.serve.gateway import Gateway
     from headstart.serve.heartbeat import Heartbeat
     from headstart.serve.quota import Quota
@@ -355,7 +356,8 @@ def gateway_of(home: Path, answering: Stream, **tables):
     (home / "headstart.toml").write_text(toml(tables))
     settings, access_log = Settings.read(home / "headstart.toml"), AccessLog(home / "log")
     heartbeat = Heartbeat(lambda: asyncio.sleep(0), 30.0)
-    return Gateway(None, settings, answering, access_log, Quota(settings.limits), heartbeat)
+    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
+    return Gateway(None, settings, answering, access_log, entrance, heartbeat)
 
 
 async def request(gateway, key: str, read=lambda message: asyncio.sleep(0)) -> dict:
@@ -486,7 +488,7 @@ def test_17_a_client_that_does_not_read_holds_nothing(tmp_path):
             pytest.fail("the request was still held a minute after its half second was over")
         finally:
             guarded.close()
-        assert guarded.admission.num_in_flight == 0
+        assert guarded.entrance.admission.num_in_flight == 0
 
     asyncio.run(run())
 

@@ -10,6 +10,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,6 +33,11 @@ class AccessLog:
             self._lines.put_nowait({"time": round(time.time(), 3), **details})
         except queue.Full:
             self.num_dropped += 1
+
+    def note_error(self, error: Exception, **details: Any) -> None:
+        """Queue a line about an error of the server's own."""
+        trace = "".join(traceback.format_exception(error))
+        self.note(event="error", error=repr(error), trace=trace, **details)
 
     def close(self) -> None:
         """Write the lines that wait, for a few seconds at most."""

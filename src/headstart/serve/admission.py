@@ -36,13 +36,7 @@ class Admission:
     @contextmanager
     def admit(self, tenant: str) -> Iterator["Slot"]:
         """Count a request as in flight until the block is left, or raise a refusal."""
-        if self.draining:
-            metrics.TURNED_AWAY.labels("draining").inc()
-            raise RefusedError(
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "this server is being stopped; ask another, or again later",
-                RETRY_AFTER_S,
-            )
+        self.check_open()
         if self.num_in_flight >= self._limits.max_requests:
             metrics.TURNED_AWAY.labels("full").inc()
             raise too_much("too many requests are in flight")
@@ -62,6 +56,16 @@ class Admission:
                 del self._body_bytes[tenant]
             if not self.num_in_flight:
                 self._is_idle.set()
+
+    def check_open(self) -> None:
+        """Raise a refusal while the server is being stopped."""
+        if self.draining:
+            metrics.TURNED_AWAY.labels("draining").inc()
+            raise RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "this server is being stopped; ask another, or again later",
+                RETRY_AFTER_S,
+            )
 
     def add_body_bytes(self, tenant: str, num_bytes: int) -> None:
         """Count more bytes of a tenant's bodies, or raise a refusal."""

@@ -21,6 +21,7 @@ from headstart.serve.cache_miss_retry import CacheMissRetry
 from headstart.serve.media.decoder import MediaDecoder
 from headstart.serve.media.fetcher import EventPart, MediaFetcher, check_recording, suffix_of
 from headstart.serve.media.loader import MediaLoader
+from headstart.serve.media.room import MediaRoom
 from headstart.serve.parsed_request import ParsedRequest, RequestParser
 from headstart.serve.prediction import predicted_usage
 from headstart.serve.quota import Quota
@@ -49,6 +50,7 @@ class Answering:
         front_end: FrontEnd,
         parser: RequestParser,
         decoder: MediaDecoder,
+        room: MediaRoom,
         quota: Quota,
         model: str,
     ) -> None:
@@ -60,8 +62,8 @@ class Answering:
         self._fetcher = MediaFetcher(settings, self.uploads)
         self._parser = parser
         self._decoder = decoder
-        self._loader = MediaLoader(self._fetcher, decoder, settings.limits)
-        metrics.MEDIA_BYTES.set_function(lambda: self._loader.num_bytes)
+        self._loader = MediaLoader(self._fetcher, decoder, room)
+        metrics.MEDIA_BYTES.set_function(lambda: room.num_bytes)
         self._quota = quota
         self._tracing = Tracing()
         self._threads = ThreadPoolExecutor(NUM_THREADS, thread_name_prefix="requests")

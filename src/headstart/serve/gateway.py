@@ -8,23 +8,21 @@ import asyncio
 import contextlib
 import json
 import time
-import traceback
 from http import HTTPStatus
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from headstart.serve import memory_pressure, metrics, routes
+from headstart.serve import metrics, routes
 from headstart.serve.access_log import AccessLog
-from headstart.serve.admission import Admission, Slot
+from headstart.serve.admission import Slot
 from headstart.serve.answering import Answering
 from headstart.serve.asgi import App, Message, Receive, Scope, Send, send_json, send_whole
-from headstart.serve.auth import ANYONE, Caller, KeyFile
+from headstart.serve.auth import Caller
 from headstart.serve.demo import Demo
+from headstart.serve.entrance import Entrance
 from headstart.serve.heartbeat import Heartbeat
-from headstart.serve.memory_pressure import MemoryPressure
 from headstart.serve.page import PAGE, PAGE_HEADERS
-from headstart.serve.quota import Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import ClientDisconnectedError, RequestContext
 from headstart.serve.routes import UPLOADS, Access, Route, find_route, methods_of
@@ -44,7 +42,7 @@ class Gateway:
         settings: Settings,
         answering: Answering,
         access_log: AccessLog,
-        quota: Quota,
+        entrance: Entrance,
         heartbeat: Heartbeat,
     ) -> None:
         self._app = app
@@ -52,17 +50,12 @@ class Gateway:
         self._answering = answering
         self._access_log = access_log
         self._demo = Demo(settings.demo)
-        self._keys = KeyFile(
-            settings.keys, settings.path, lambda said: access_log.note(event="keys", said=said)
-        )
-        self._memory = MemoryPressure(settings.limits.min_free_bytes, memory_pressure.free_bytes)
-        self._quota = quota
+        self.entrance = entrance
         self._heartbeat = heartbeat
         self._beating = asyncio.create_task(heartbeat.run())
         self._schema = b""
-        self.admission = Admission(settings.limits)
         metrics.state_limits(settings.limits)
-        metrics.FREE_BYTES.set_function(lambda: self._memory.free_bytes)
+        metrics.FREE_BYTES.set_function(lambda: entrance.memory.free_bytes)
         metrics.HEARTBEAT_AGE.set_function(lambda: heartbeat.age_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,12 +73,7 @@ class Gateway:
             context.details["left"] = True
         except Exception as error:
             # The client gets only the request's id, under which the log has the error.
-            self._access_log.note(
-                event="error",
-                request_id=context.request_id,
-                error=repr(error),
-                trace=traceback.format_exc(),
-            )
+            self._access_log.note_error(error, request_id=context.request_id)
             message = "the server failed; its log has the cause under this request's id"
             await self._refuse(context, RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message))
         finally:
@@ -94,7 +82,7 @@ class Gateway:
     async def _dispatch(self, context: RequestContext) -> None:
         """Check that the request may use its route, and answer it there."""
         route = _route_of(context)
-        caller = self._caller(context)
+        caller = self.entrance.caller(context.header(b"authorization"))
         context.tenant = caller.name if caller is not None and caller.may_ask else ""
         if route.access is Access.PUBLIC:
             await self._answer_directly(context, route, caller)
@@ -112,16 +100,8 @@ class Gateway:
             raise RefusedError(
                 HTTPStatus.FORBIDDEN, "an operator's key only shows metrics; use a tenant's key"
             )
-        with self.admission.admit(context.tenant) as slot:
-            self._memory.admit()
-            self._quota.admit(context.tenant)
+        with self.entrance.admit(context.tenant) as slot:
             await self._answer_admitted(context, route, slot)
-
-    def _caller(self, context: RequestContext) -> Caller | None:
-        """Who sent the request; none without a valid key."""
-        if self._settings.open:
-            return ANYONE
-        return self._keys.keys.caller(context.header(b"authorization"))
 
     async def _answer_admitted(self, context: RequestContext, route: Route, slot: Slot) -> None:
         """Answer a request that counts as in flight."""
@@ -206,8 +186,8 @@ class Gateway:
         await send_json(context.send, HTTPStatus(messages[0]["status"]), content)
 
     async def _send_readiness(self, context: RequestContext, caller: Caller | None) -> None:
-        engine, admission = await self._engine_state(), self.admission
-        decoders, short = self._answering.decoders_state, self._memory.is_high
+        engine, admission = await self._engine_state(), self.entrance.admission
+        decoders, short = self._answering.decoders_state, self.entrance.memory.is_high
         ready = engine == decoders == "up" and not admission.draining and not short
         content: dict[str, object] = {"ready": ready}
         if caller is not None:

@@ -6,31 +6,23 @@ digest of the bytes, never an address or a name from the client: equal uuids mea
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from headstart.models.ownership import owned_id
+from headstart.models.ownership import owned_id, owner_of
 from headstart.serve.media.connector import STORE
 from headstart.serve.media.decoder import DecodedPicture, DecodedVideo, MediaDecoder
 from headstart.serve.media.fetcher import Fetched, MediaFetcher, MediaPart
-from headstart.serve.refusal import too_much
-from headstart.serve.settings import Limits
+from headstart.serve.media.room import MediaRoom
 
 
 class MediaLoader:
     """Used from one event loop only."""
 
-    def __init__(self, fetcher: MediaFetcher, decoder: MediaDecoder, limits: Limits) -> None:
+    def __init__(self, fetcher: MediaFetcher, decoder: MediaDecoder, room: MediaRoom) -> None:
         self._fetcher = fetcher
         self._decoder = decoder
-        self._limits = limits
-        self._held: Counter[str] = Counter()
-
-    @property
-    def num_bytes(self) -> int:
-        """Of decoded media held for requests in flight."""
-        return self._held.total()
+        self._room = room
 
     @asynccontextmanager
     async def loaded(
@@ -47,19 +39,17 @@ class MediaLoader:
             nonlocal held
             while addresses:
                 STORE.drop(addresses.pop())
-            self._held[tenant] -= held
+            self._room.hold(tenant, -held)
             held = 0
-            if not self._held[tenant]:
-                del self._held[tenant]
 
         try:
             for part in parts:
-                self._check_room(tenant)
+                self._room.check(tenant)
                 fetched = await self._fetcher.media(part.url)
                 digest = await asyncio.to_thread(_digest, part.kind, fetched)
                 media = await self._decoded(tenant, part, fetched)
                 held += media.num_bytes
-                self._held[tenant] += media.num_bytes
+                self._room.hold(tenant, media.num_bytes)
                 addresses.append(STORE.put(digest, media))
                 part.part[f"{part.kind}_url"] = {"url": addresses[-1]}
                 part.part["uuid"] = _uuid(tenant, digest)
@@ -74,12 +64,6 @@ class MediaLoader:
             return await self._decoder.video(tenant, fetched)
         return await self._decoder.picture(tenant, fetched)
 
-    def _check_room(self, tenant: str) -> None:
-        if self.num_bytes >= self._limits.max_media_bytes:
-            raise too_much("the media of all requests in flight hold too much memory")
-        if self._held[tenant] >= self._limits.max_tenant_media_bytes:
-            raise too_much("the media of your requests in flight hold too much memory")
-
 
 def _digest(kind: str, fetched: Fetched) -> str:
     # The same bytes as a video and as a list of JPEGs are not the same frames.
@@ -89,4 +73,4 @@ def _digest(kind: str, fetched: Fetched) -> str:
 
 
 def _uuid(tenant: str, digest: str) -> str:
-    return owned_id(hashlib.sha256(tenant.encode()).hexdigest(), digest)
+    return owned_id(owner_of(tenant), digest)

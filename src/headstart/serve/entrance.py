@@ -1,0 +1,35 @@
+"""Who may come in, over HTTP and over live sockets: keys, requests in flight, memory, rates."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from headstart.serve import memory_pressure
+from headstart.serve.admission import Admission, Slot
+from headstart.serve.auth import ANYONE, Caller, KeyFile
+from headstart.serve.memory_pressure import MemoryPressure
+from headstart.serve.quota import Quota
+from headstart.serve.settings import Settings
+
+
+class Entrance:
+    """Used from one event loop only."""
+
+    def __init__(self, settings: Settings, quota: Quota, tell: Callable[[str], None]) -> None:
+        """``tell`` is called with what became of the file of keys when it changes."""
+        self._is_open = settings.open
+        self._keys = KeyFile(settings.keys, settings.path, tell)
+        self.quota = quota
+        self.memory = MemoryPressure(settings.limits.min_free_bytes, memory_pressure.free_bytes)
+        self.admission = Admission(settings.limits)
+
+    def caller(self, authorization: str) -> Caller | None:
+        """Whose ``Bearer`` key a header holds, as of now; none without a valid key."""
+        return ANYONE if self._is_open else self._keys.keys.caller(authorization)
+
+    @contextmanager
+    def admit(self, tenant: str) -> Iterator[Slot]:
+        """Count a request as in flight until the block is left, or raise a refusal."""
+        with self.admission.admit(tenant) as slot:
+            self.memory.admit()
+            self.quota.admit(tenant)
+            yield slot
