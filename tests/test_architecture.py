@@ -16,7 +16,7 @@ LAYERS = [
     {"answers"},
     {"speculation"},
     {"models", "planner"},
-    {"sandbox"},
+    {"sandbox", "client"},
     {"media"},
     {"errors"},
 ]

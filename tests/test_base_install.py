@@ -131,3 +131,17 @@ def test_measuring_says_what_to_install(base_install, video, tmp_path):
     done = run(base_install, code, "bench", "--target=nowhere", f"--out={tmp_path}", *options)
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr
+
+
+def test_the_live_client_needs_no_engine_and_says_what_it_needs(base_install):
+    code = """
+from headstart import HeadstartError, LiveClient
+for address in ("ws://127.0.0.1:1", "nowhere"):
+    try:
+        LiveClient(address, stream="front", window_s=1.0)
+    except HeadstartError as error:
+        print(error)
+"""
+    done = run(base_install, code)
+    assert "pip install 'headstart[client]'" in done.stdout, done.stderr
+    assert "ws://HOST:PORT" in done.stdout

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
+    from headstart.client.live_client import LiveClient
     from headstart.engine.headstart import Headstart
     from headstart.engine.manner import Manner
     from headstart.engine.options import EventDrafter, Sources
@@ -32,6 +33,7 @@ _HOMES = {
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
+    "LiveClient": "headstart.client.live_client",
     "LiveSession": "headstart.live.session",
     "Manner": "headstart.engine.manner",
     "Preview": "headstart.answers.preview",
@@ -54,6 +56,7 @@ __all__ = [
     "Events",
     "Headstart",
     "HeadstartError",
+    "LiveClient",
     "LiveSession",
     "Manner",
     "Preview",

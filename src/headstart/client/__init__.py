@@ -1,0 +1,1 @@
+"""A client of the server's live socket, which needs no engine: `LiveClient`."""

@@ -1,0 +1,331 @@
+"""A client of the server's live socket. It needs no engine, only the package `websockets`.
+
+    with LiveClient("ws://127.0.0.1:8000", key="sk-...", stream="front", window_s=2.0,
+                    question="What is happening?") as live:
+        threading.Thread(target=send_frames, args=(live,)).start()   # live.send(frame, time_us)
+        for answer in live:
+            print(answer.number, answer.text)
+
+A connection that breaks is made again, and no answer is lost or comes twice.
+"""
+
+import contextlib
+import io
+import itertools
+import json
+import logging
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+import PIL.Image
+from numpy.typing import NDArray
+
+from headstart.client.live_answer import LiveAnswer
+from headstart.client.wire import PATH, SUBPROTOCOL, CloseCode, Media, MediaKind, pack_events
+from headstart.errors import LiveError
+from headstart.media.events import Events
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
+"""Between two attempts to connect again."""
+OPEN_S = 20.0
+JPEG_QUALITY = 90
+Message = dict[str, Any]
+_log = logging.getLogger("headstart")
+
+
+class LiveClient:
+    """One camera. `send` and `ask` may be called from any thread, and so may the iterator."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        stream: str,
+        window_s: float,
+        step_s: float | None = None,
+        question: str | None = None,
+        key: str = "",
+        schema: Mapping[str, Any] | None = None,
+        system: str = "",
+        max_tokens: int = 256,
+        when: Literal["always", "changed"] = "always",
+        at_least_s: float | None = None,
+        simulate_events: bool = False,
+        sensor: str | None = None,
+        on_words: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        """Connect and begin. ``url`` is the server's: ``ws://host:port``, or ``wss:``.
+
+        ``on_words`` gets the messages ``preview``, ``confirmed`` and ``retracted``, in a thread of
+        the client's. The other arguments are the fields of ``start`` in docs/live-protocol.md.
+        """
+        start = {
+            "stream": stream,
+            "window_s": window_s,
+            "step_s": step_s,
+            "question": question,
+            "schema": None if schema is None else dict(schema),
+            "system": system,
+            "max_tokens": max_tokens,
+            "when": when,
+            "at_least_s": at_least_s,
+            "simulate_events": simulate_events,
+            "sensor": sensor,
+            "previews": on_words is not None,
+        }
+        self._address = _address(url)
+        self._key, self._on_words = key, on_words
+        self._answers: queue.SimpleQueue[LiveAnswer | LiveError | None] = queue.SimpleQueue()
+        self._asked: dict[str, Future[LiveAnswer]] = {}
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+        self._connection: Any = None
+        self._last = 0
+        self._is_closed = False
+        self._is_ending = False
+        self.counts: Mapping[str, Any] = {}
+        """What became of frames and windows, as the server told it last."""
+        self.num_unsent = 0
+        """Frames and events that were to be sent while there was no connection."""
+        self.num_resumed = 0
+        """How often a broken connection was made again."""
+        self.started: Mapping[str, Any] = self._connect({"type": "start", **_given(start)})
+        self._thread = threading.Thread(target=self._listen, name="live client", daemon=True)
+        self._thread.start()
+
+    def send(
+        self, frame: NDArray[np.uint8] | bytes, time_us: int, events: Events | None = None
+    ) -> bool:
+        """Send a frame, and the events since the one before; returns whether it went out.
+
+        ``frame`` is a JPEG, PNG or WebP, or uint8 RGB [height, width, 3], which becomes a JPEG.
+        While the connection is broken frames are left out: the server does not see them later.
+        """
+        picture = frame if isinstance(frame, bytes) else _jpeg(frame)
+        messages = [Media(MediaKind.PICTURE, time_us, picture)]
+        if events is not None and len(events):
+            messages.insert(0, Media(MediaKind.EVENTS, time_us, pack_events(events)))
+        sent = all(self._send(message.pack()) for message in messages)
+        self.num_unsent += not sent
+        return sent
+
+    def ask(self, question: str, *, max_tokens: int = 256, timeout_s: float = 300.0) -> LiveAnswer:
+        """Ask about the current window, and wait for the answer."""
+        name, answer = str(next(self._ids)), Future[LiveAnswer]()
+        self._asked[name] = answer
+        message = {"type": "ask", "id": name, "question": question, "max_tokens": max_tokens}
+        try:
+            if not self._send(json.dumps(message)):
+                raise LiveError("the connection is broken just now; ask again")
+            return answer.result(timeout_s)
+        except TimeoutError as error:
+            raise LiveError(f"no answer within {timeout_s:g} s; ask again") from error
+        finally:
+            self._asked.pop(name, None)
+
+    def end(self) -> None:
+        """No more frames come. The iterator ends after the last answer."""
+        self._is_ending = True
+        self._send('{"type": "end"}')
+
+    def __iter__(self) -> Iterator[LiveAnswer]:
+        return self
+
+    def __next__(self) -> LiveAnswer:
+        """The next answer to the standing question. Raises `LiveError` if the server refuses."""
+        answer = self._answers.get()
+        if answer is None or isinstance(answer, LiveError):
+            self._answers.put(answer)  # for whoever asks again
+            if answer is None:
+                raise StopIteration
+            raise answer
+        self._send(json.dumps({"type": "ack", "number": answer.number}))
+        return answer
+
+    def close(self) -> None:
+        """Leave at once; answers that have not been read are lost."""
+        self._is_closed = True
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        self._thread.join(OPEN_S)
+        self._answers.put(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _send(self, message: str | bytes) -> bool:
+        from websockets.exceptions import ConnectionClosed
+
+        connection = self._connection
+        if connection is None:
+            return False
+        try:
+            connection.send(message)
+        except (ConnectionClosed, OSError):
+            return False
+        return True
+
+    def _connect(self, first: Message) -> Message:
+        """Make a connection and say ``first``; returns what the server says to it."""
+        connect = _websockets()
+        from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
+
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        try:
+            connection = connect(
+                self._address,
+                subprotocols=[SUBPROTOCOL],
+                additional_headers=headers,
+                compression=None,
+                open_timeout=OPEN_S,
+            )
+        except InvalidStatus as error:
+            raise LiveError(_refusal(error.response.status_code, error.response.body)) from error
+        except InvalidHandshake as error:
+            raise LiveError(f"{self._address} is no live socket of headstart: {error}") from error
+        try:
+            connection.send(json.dumps(first))
+            started: Message = json.loads(connection.recv(OPEN_S))
+        except (TimeoutError, WebSocketException) as error:
+            connection.close()
+            raise OSError(f"the connection broke while it was made: {error}") from error
+        if started["type"] != "started":
+            connection.close()
+            raise LiveError(str(started.get("message", started)))
+        with self._lock:
+            self._connection = connection
+        return started
+
+    def _listen(self) -> None:
+        """Hear the server until the end, on one connection after another."""
+        try:
+            while not self._hear() and not self._is_closed and self._again():
+                pass
+        except LiveError as error:
+            self._answers.put(error)
+        except Exception as error:
+            self._answers.put(LiveError(f"the client failed: {error!r}; start again"))
+        finally:
+            with self._lock:
+                connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+            self._answers.put(None)
+            self._give_up_questions()
+
+    def _hear(self) -> bool:
+        """Until the connection ends; returns whether the server has ended the camera."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            for message in self._connection:
+                if self._take(json.loads(message)):
+                    return True
+        except (ConnectionClosed, OSError):
+            pass
+        if getattr(self._connection, "close_code", None) == CloseCode.GOING_AWAY:
+            raise LiveError("the server is being stopped; start again later, or with another")
+        return False
+
+    def _again(self) -> bool:
+        """Resume the camera over a new connection; returns whether there is one."""
+        self._give_up_questions()
+        deadline_s = time.monotonic() + float(self.started["limits"]["resume_s"])
+        pause_s = FIRST_PAUSE_S
+        while not self._is_closed:
+            resume = {"type": "resume", "token": self.started["token"], "number": self._last}
+            try:
+                self._connect(resume)
+                self.num_resumed += 1
+                if self._is_ending:
+                    self._send('{"type": "end"}')  # it may not have arrived
+                return True
+            except OSError as error:
+                if time.monotonic() > deadline_s:
+                    raise LiveError(
+                        f"{self._address} cannot be reached any more: {error}"
+                    ) from error
+            time.sleep(pause_s * random.uniform(0.5, 1.0))
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        return False
+
+    def _take(self, message: Message) -> bool:
+        """One message of the server; returns whether it was the last."""
+        match message["type"]:
+            case "answer" if "number" in message:
+                if message["number"] > self._last:
+                    self._last = message["number"]
+                    self._answers.put(LiveAnswer.parse(message))
+            case "answer":
+                if (asked := self._asked.pop(message["id"], None)) is not None:
+                    asked.set_result(LiveAnswer.parse(message))
+            case "preview" | "confirmed" | "retracted":
+                if self._on_words is not None:
+                    self._on_words(message)
+            case "counts":
+                self.counts = message
+            case "error":
+                self._take_error(message)
+            case "ended":
+                return True
+        return False
+
+    def _take_error(self, message: Message) -> None:
+        error = LiveError(message["message"])
+        if message["is_last"]:
+            raise error
+        if (asked := self._asked.pop(message.get("id", ""), None)) is not None:
+            asked.set_exception(error)
+        else:
+            _log.warning("the server says: %s", error)
+
+    def _give_up_questions(self) -> None:
+        for name in list(self._asked):
+            if (asked := self._asked.pop(name, None)) is not None:
+                asked.set_exception(LiveError("the connection broke before the answer; ask again"))
+
+
+def _websockets() -> Callable[..., Any]:
+    try:
+        from websockets.sync.client import connect
+    except ImportError as error:
+        raise LiveError(
+            "the live client needs websockets: pip install 'headstart[client]'"
+        ) from error
+    return connect
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
+    if scheme not in ("ws", "wss") or not parts.hostname or parts.path not in ("", "/", PATH):
+        raise LiveError(f"{url!r} is no server's address: give ws://HOST:PORT or wss://HOST:PORT")
+    return f"{scheme}://{parts.netloc}{PATH}"
+
+
+def _given(start: Mapping[str, Any]) -> Message:
+    return {name: value for name, value in start.items() if value not in (None, "", False)}
+
+
+def _jpeg(frame: NDArray[np.uint8]) -> bytes:
+    content = io.BytesIO()
+    PIL.Image.fromarray(frame).save(content, "JPEG", quality=JPEG_QUALITY)
+    return content.getvalue()
+
+
+def _refusal(status: int, body: bytes | bytearray | None) -> str:
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(body or b"")["error"]["message"])
+    return f"the server refused with status {status}; see whether it is headstart's"
