@@ -4,16 +4,18 @@ Where keys are set, the figures of each tenant are kept apart too; those are all
 sees.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client import Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import Metric
 
-from headstart.answers.timeline import Stage
+from headstart.answers.answer import Answer
+from headstart.answers.timeline import Stage, Timeline
 from headstart.engine.request_record import RequestRecord
 from headstart.serve.settings import Limits
+from headstart.speculation.verdict import Verdict, by_source, is_fused
 
 REQUESTS = Counter("headstart_requests", "Requests answered, by status.", ["status"])
 TURNED_AWAY = Counter("headstart_turned_away", "Requests not let in.", ["reason"])
@@ -33,6 +35,9 @@ MEDIA_BYTES = Gauge("headstart_media_bytes", "Decoded media of requests under wa
 WORKERS_KILLED = Gauge("headstart_workers_killed", "Decoders that overstayed or broke down.")
 FREE_BYTES = Gauge("headstart_free_bytes", "Memory left, for the machine and its cgroup.")
 HEARTBEAT_AGE = Gauge("headstart_heartbeat_age_seconds", "Since the engine's last sign of life.")
+LIVE_CAMERAS = Gauge("headstart_live_cameras", "Live cameras, those that may resume included.")
+LIVE_FRAMES = Counter("headstart_live_frames", "Frames of live cameras, by their fate.", ["fate"])
+LIVE_WINDOWS = Counter("headstart_live_windows", "Windows of live cameras, by fate.", ["fate"])
 LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could not be written.")
 STAGES = Histogram(
     "headstart_stage_seconds",
@@ -59,6 +64,7 @@ TENANT_ACCEPTED = Counter(
     "Tokens drafted for a tenant that the target said.",
     ["tenant", "source"],
 )
+TENANT_LIVE = Gauge("headstart_tenant_live_cameras", "A tenant's live cameras.", _TENANT)
 TENANT_LIMIT = Gauge("headstart_tenant_limit", "What each tenant may take.", ["limit"])
 _OF_TENANTS: tuple[MetricWrapperBase, ...] = (
     TENANT_REQUESTS,
@@ -66,6 +72,7 @@ _OF_TENANTS: tuple[MetricWrapperBase, ...] = (
     TENANT_TOKENS,
     TENANT_DRAFTED,
     TENANT_ACCEPTED,
+    TENANT_LIVE,
     TENANT_LIMIT,
 )
 _LIMITS_OF_TENANTS = (
@@ -75,6 +82,7 @@ _LIMITS_OF_TENANTS = (
     "max_tenant_bodies_bytes",
     "max_uploads",
     "max_upload_bytes",
+    "max_tenant_live",
 )
 
 
@@ -126,20 +134,45 @@ def count_tokens(tenant: str, num_tokens: int) -> None:
         TENANT_TOKENS.labels(tenant).inc(num_tokens)
 
 
+def count_cameras(tenant: str, num_of_tenant: int, num_of_all: int) -> None:
+    """Set how many live cameras there are."""
+    LIVE_CAMERAS.set(num_of_all)
+    if tenant:
+        TENANT_LIVE.labels(tenant).set(num_of_tenant)
+
+
+def count_since(figure: Counter, now: Mapping[str, int], before: Mapping[str, int]) -> None:
+    """Add what has come to counts of a camera's, by fate."""
+    for fate, number in now.items():
+        figure.labels(fate).inc(number - before.get(fate, 0))
+
+
 def count_answer(record: RequestRecord, tenant: str) -> None:
     """Add one finished answer to the figures."""
-    CACHED.inc(record.num_cached_tokens)
-    timeline = record.timeline()
+    _count_times(record.num_cached_tokens, record.timeline())
+    if record.report is not None:
+        REMEMBERED.set(record.report.num_remembered)
+        _count_drafts(record.verdicts, record.num_accepted, tenant)
+
+
+def count_live_answer(answer: Answer, tenant: str) -> None:
+    """Add one finished answer of a live camera to the figures."""
+    _count_times(answer.num_cached_tokens, answer.timeline)
+    _count_drafts(answer.verdicts, answer.num_accepted_tokens, tenant)
+
+
+def _count_times(num_cached: int, timeline: Timeline | None) -> None:
+    CACHED.inc(num_cached)
     if timeline is not None:
         for stage in Stage:
             STAGES.labels(stage.value).observe(timeline.duration_s(stage))
-    if record.report is None:
-        return
+
+
+def _count_drafts(verdicts: Sequence[Verdict], num_accepted: int, tenant: str) -> None:
     ANSWERS.inc()
-    REMEMBERED.set(record.report.num_remembered)
-    FUSED.inc(record.fused)
-    SAVED.inc(record.num_accepted)
-    for source, (drafted, accepted) in record.by_source().items():
+    FUSED.inc(is_fused(verdicts))
+    SAVED.inc(num_accepted)
+    for source, (drafted, accepted) in by_source(verdicts).items():
         DRAFTED.labels(source).inc(drafted)
         ACCEPTED.labels(source).inc(accepted)
         if tenant:

@@ -16,22 +16,30 @@ from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.client import DrafterClient
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.front_end import FrontEnd
+from headstart.engine.model import Model
 from headstart.engine.options import SchedulerOptions
+from headstart.engine.target import Target
 from headstart.errors import HeadstartError
+from headstart.models.view import View
 from headstart.sandbox.pool import Pool
 from headstart.serve import metrics
 from headstart.serve.access_log import AccessLog
+from headstart.serve.admission import Admission
 from headstart.serve.answering import Answering
 from headstart.serve.asgi import App, Message, Receive, Scope, Send
+from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
+from headstart.serve.live.cameras import Cameras
+from headstart.serve.live.route import LiveRoute
 from headstart.serve.media import connector
 from headstart.serve.media.decoder import MediaDecoder
 from headstart.serve.media.decoder_pool import decoder_pool
+from headstart.serve.media.room import MediaRoom
 from headstart.serve.parsed_request import RequestParser
 from headstart.serve.prediction import Spelling
 from headstart.serve.quota import Quota
-from headstart.serve.settings import Settings, SettingsError
+from headstart.serve.settings import Limits, Settings, SettingsError
 
 _log = logging.getLogger("headstart")
 
@@ -42,6 +50,7 @@ class HeadstartMiddleware:
     def __init__(self, app: App) -> None:
         self._app = app
         self._gateway: Gateway | None = None
+        self._live: LiveRoute | None = None
         self._answering: Answering | None = None
         self._pool: Pool | None = None
         self._access_log: AccessLog | None = None
@@ -50,9 +59,11 @@ class HeadstartMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and end."""
         if scope["type"] == "lifespan":
-            await self._live(scope, receive, send)
+            await self._run(scope, receive, send)
         elif scope["type"] == "http" and self._gateway is not None:
             await self._gateway(scope, receive, send)
+        elif scope["type"] == "websocket" and self._live is not None:
+            await self._live(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
@@ -60,7 +71,7 @@ class HeadstartMiddleware:
             await send({"type": "http.response.start", "status": 503, "headers": []})
             await send({"type": "http.response.body", "body": b""})
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "lifespan.startup.complete":
                 try:
@@ -90,21 +101,31 @@ class HeadstartMiddleware:
         metrics.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
         quota = Quota(settings.limits)
         front_end = _front_end(settings, engine, state.args.additional_config)
+        decoder, room = MediaDecoder(self._pool, settings.limits), MediaRoom(settings.limits)
         self._answering = Answering(
             self._app,
             settings,
             front_end,
             _parser(settings, state.engine_client.vllm_config, tokenizer),
-            MediaDecoder(self._pool, settings.limits),
+            decoder,
+            room,
             quota,
             state.openai_serving_models.model_name(),
         )
         heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
-        self._access_log = AccessLog(settings.log)
+        access_log = self._access_log = AccessLog(settings.log)
+        entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
         self._gateway = Gateway(
-            self._app, settings, self._answering, self._access_log, quota, heartbeat
+            self._app, settings, self._answering, access_log, entrance, heartbeat
         )
         self._state = state
+        _bound_sockets(state.server.config, settings.limits)
+        cameras = None
+        if (view := _view(config, settings)).num_frames is not None:
+            target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
+            limits, note = settings.limits, access_log.note_error
+            cameras = Cameras(target, entrance, decoder, room, limits, note)
+        self._live = LiveRoute(settings, entrance, cameras, access_log)
         # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -119,13 +140,24 @@ class HeadstartMiddleware:
 
     async def _drain(self, drain_s: float) -> None:
         if self._gateway is not None and self._access_log is not None:
-            self._access_log.note(event="draining", in_flight=self._gateway.admission.num_in_flight)
-            drained = await self._gateway.admission.drain(drain_s)
+            admission = self._gateway.entrance.admission
+            self._access_log.note(event="draining", in_flight=admission.num_in_flight)
+            drained = await self._drained(admission, drain_s)
             self._access_log.note(event="drained" if drained else "gave up draining")
             self._state.server.force_exit = not drained
         self._state.server.should_exit = True
 
+    async def _drained(self, admission: Admission, drain_s: float) -> bool:
+        """Whether all requests and all cameras ended in time."""
+        requests = asyncio.ensure_future(admission.drain(drain_s))
+        sockets = asyncio.ensure_future(_nothing() if self._live is None else self._live.drain())
+        await asyncio.wait((sockets,), timeout=drain_s)
+        return await requests and sockets.done()
+
     def _close(self) -> None:
+        if self._live is not None:
+            self._live.close()
+            self._live = None
         if (
             self._gateway is not None
             and self._answering is not None
@@ -139,6 +171,25 @@ class HeadstartMiddleware:
                 self._pool.close()
             self._access_log.close()
             self._gateway = None
+
+
+async def _nothing() -> None:
+    return
+
+
+def _bound_sockets(config: Any, limits: Limits) -> None:
+    """Bound a socket's messages before they are read: uvicorn reads its settings for each socket.
+
+    Pictures are compressed already, and what is compressed once more may grow without end.
+    """
+    config.ws_max_size = limits.max_live_message_bytes
+    config.ws_per_message_deflate = False
+
+
+def _view(model_config: Any, settings: Settings) -> View:
+    """How the target sees a live window; without drafts its clips are not cut into parts."""
+    view = Model.checked(model_config.model).view
+    return view if settings.max_draft_tokens else view.whole
 
 
 def _parser(settings: Settings, config: Any, tokenizer: Any) -> RequestParser:

@@ -29,6 +29,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, get_type_hints
+from urllib.parse import urlsplit
 
 from headstart.engine.drafter.placement import EngineResources
 from headstart.engine.options import EventDrafter
@@ -107,6 +108,20 @@ class Limits:
     max_all_uploads: int = 512
     """Of all tenants. When they are full, an upload of another tenant gets 507."""
     max_all_upload_bytes: int = 1 << 30
+    max_live: int = 32
+    """Live cameras of all tenants, those whose connection broke included."""
+    max_tenant_live: int = 16
+    """The same, of one tenant."""
+    max_live_message_bytes: int = 4 << 20
+    """Of one message of a live camera: a picture, events, a text."""
+    max_live_waiting_bytes: int = 16 << 20
+    """Pictures and events of one camera that wait to be decoded; with more, windows are lost."""
+    live_frames_per_minute: int = 3600
+    """Of one camera; with more, windows are lost."""
+    live_idle_s: float = 60.0
+    """Time without a message of a live camera until it is ended."""
+    live_resume_s: float = 30.0
+    """Time to connect again for a camera whose connection broke."""
     min_free_bytes: int = 512 << 20
     """With less free memory, new requests are refused with 503."""
     heartbeat_s: float = 30.0
@@ -145,6 +160,8 @@ class Settings:
     """A directory of clips that the page offers."""
     open: bool = False
     """Whether requests need no key; all clients are then one tenant."""
+    origins: tuple[str, ...] = ()
+    """Web pages of these origins may use an open server's live socket, besides its own."""
     path: Path | None = None
     """The file these settings were read from."""
     keys: Keys = field(default_factory=Keys)
@@ -214,10 +231,13 @@ class Settings:
         plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory", "open"}
         hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
         paths: dict[str, Any] = dict.fromkeys(("memory_log", "log", "demo"), str)
-        server = _checked("server", tables.get("server", {}), {**hints, **paths})
+        kinds = {**hints, **paths, "origins": list}
+        server = _checked("server", tables.get("server", {}), kinds)
         for name in paths:
             if name in server:
                 server[name] = Path(server[name])
+        if "origins" in server:
+            server["origins"] = _origins(server["origins"])
         limits = _checked("limits", tables.get("limits", {}), get_type_hints(Limits))
         keys = Keys.of(tables)
         if "tenants" in tables and not keys.has_tenant_key:
@@ -247,6 +267,17 @@ class Settings:
         settings = cls.read(Path(path))
         settings.check_auth()
         return settings
+
+
+def _origins(given: list[Any]) -> tuple[str, ...]:
+    for origin in given:
+        parts = urlsplit(origin) if isinstance(origin, str) else None
+        if parts is None or not parts.hostname or origin != f"{parts.scheme}://{parts.netloc}":
+            raise SettingsError(
+                f"[server] origins holds {origin!r}; give the scheme, host and port of a page, such"
+                ' as "https://cameras.example.org" or "http://127.0.0.1:9000"'
+            )
+    return tuple(origin.lower() for origin in given)
 
 
 def _checked(name: str, table: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:

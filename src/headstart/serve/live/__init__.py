@@ -1,0 +1,1 @@
+"""A live camera of a tenant over a WebSocket: `/v1/live`."""

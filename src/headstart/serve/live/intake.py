@@ -1,0 +1,307 @@
+"""A camera's pictures and events on their way into its windows: bounded, in order, decoded in the
+sandbox.
+
+Whoever reads the socket never waits here. What does not fit is not cut out of a window: all windows
+that it falls into are lost, whole, and counted by the reason. The rule:
+
+- a picture does not fit if too much waits to be decoded, if too many came in a minute, if it cannot
+  be decoded, or if memory is short;
+- where a window begins, the tenant's rates are checked, and a request is charged;
+- pictures of a lost window are discarded until the next window begins, those that wait as well.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from headstart.client.wire import Media, MediaKind, unpack_events
+from headstart.errors import MediaError
+from headstart.live.session import LiveSession
+from headstart.live.sources.events_beside import SmallSimulator
+from headstart.live.windows import Placement
+from headstart.media.events import MAX_TIME_US, Events, SensorSize
+from headstart.serve.entrance import Entrance
+from headstart.serve.live.window_grid import WindowGrid
+from headstart.serve.media.decoder import DecodedPicture, MediaDecoder
+from headstart.serve.media.fetcher import Fetched
+from headstart.serve.media.room import MediaRoom
+from headstart.serve.quota import Bucket
+from headstart.serve.refusal import RefusedError, bad_request
+from headstart.serve.settings import Limits
+
+MAX_WAITING = 1024
+"""Messages that wait to be decoded, besides the limit on their bytes."""
+MAX_UNREADABLE = 16
+"""So many pictures or events in a row that cannot be read are no camera any more."""
+
+
+class Why(StrEnum):
+    """Why a window was lost."""
+
+    FLOOD = "flood"
+    """Pictures came faster than they are decoded, or than the limit."""
+    RATE = "rate"
+    """The tenant's requests or tokens a minute were used up."""
+    MEMORY = "memory"
+    """The tenant's media, or all, held too much memory."""
+    UNREADABLE = "unreadable"
+    """A picture or events of it could not be read."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """In place of what was lost, in the queue of what waits."""
+
+    time_us: int
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What a tenant's media pass on their way."""
+
+    tenant: str
+    entrance: Entrance
+    decoder: MediaDecoder
+    room: MediaRoom
+    limits: Limits
+
+
+class Intake:
+    """Used from one event loop only. `run` it in a task of its own."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        live: LiveSession,
+        on_unreadable: Callable[[RefusedError], None],
+        *,
+        simulate: bool = False,
+        sensor: SensorSize | None = None,
+    ) -> None:
+        """``on_unreadable`` is told of each picture or events that cannot be read."""
+        self._gate, self._live, self._on_unreadable = gate, live, on_unreadable
+        self._simulator = SmallSimulator() if simulate else None
+        self._sensor = sensor
+        self._bucket = Bucket(gate.limits.live_frames_per_minute, time.monotonic())
+        self._waiting: deque[Media | Loss] = deque()
+        self._num_bytes = 0
+        self._news = asyncio.Event()
+        self._is_ending = False
+        self._grid: WindowGrid | None = None
+        self._newest_us = -1
+        self._charged = -1
+        """The newest window that was charged as a request."""
+        self._refused_until_us = -1
+        """Until then, what comes is discarded."""
+        self._discarded_until_us = -1
+        """Until then, what waits is discarded."""
+        self._events: list[Events] = []
+        self._lacks_events = False
+        self._last_event_us = -MAX_TIME_US
+        self._num_unreadable = 0
+        self._held_bytes = 0
+        self.placed: Counter[str] = Counter()
+        """Pictures that were not decoded: late, doubled, discarded."""
+        self.reasons: Counter[Why] = Counter()
+        """Why windows were lost; one reason for all that were lost at once."""
+
+    @property
+    def newest_us(self) -> int | None:
+        """The time of the newest picture that came; none before the first."""
+        return None if self._newest_us < 0 else self._newest_us
+
+    def put(self, media: Media) -> None:
+        """Take a message, or lose its windows. Never waits."""
+        if media.kind is MediaKind.EVENTS:
+            self._put_events(media)
+            return
+        if media.time_us <= self._newest_us:
+            same = media.time_us == self._newest_us
+            self.placed[Placement.DOUBLED if same else Placement.LATE] += 1
+            return
+        self._newest_us = media.time_us
+        if self._grid is None:
+            self._grid = WindowGrid.of(self._live.windows, media.time_us)
+        if media.time_us < self._refused_until_us:
+            self.placed["discarded"] += 1
+        elif (why := self._refusal(media)) is not None:
+            self.placed["discarded"] += 1
+            self._lose_what_waits(self._grid, media.time_us, why)
+        else:
+            self._append(media)
+
+    def end(self) -> None:
+        """No more comes: `run` returns once all that waits is taken."""
+        self._is_ending = True
+        self._news.set()
+
+    async def run(self) -> None:
+        """Take what waits, one after the other, until the end. Raises a refusal."""
+        while True:
+            while self._waiting:
+                await self._take(self._waiting.popleft())
+            if self._is_ending:
+                return
+            self._news.clear()
+            await self._news.wait()
+
+    def close(self) -> None:
+        """Give back the memory that is counted for the camera's frames."""
+        self._gate.room.hold(self._gate.tenant, -self._held_bytes)
+        self._held_bytes = 0
+
+    def _put_events(self, media: Media) -> None:
+        if self._sensor is None:
+            raise bad_request(
+                "this camera was started without a sensor, so it sends no events; name it in start"
+            )
+        if self._is_full(media):
+            self._lacks_events = True  # the next picture says so; no window needs them
+        else:
+            self._append(media)
+
+    def _append(self, media: Media) -> None:
+        self._waiting.append(media)
+        self._num_bytes += len(media.payload)
+        self._news.set()
+
+    def _is_full(self, media: Media) -> bool:
+        most = self._gate.limits.max_live_waiting_bytes
+        return len(self._waiting) >= MAX_WAITING or self._num_bytes + len(media.payload) > most
+
+    def _refusal(self, media: Media) -> Why | None:
+        """Why a picture does not fit; none if it does."""
+        now_s = time.monotonic()
+        if self._is_full(media) or self._bucket.wait_s(1, now_s) > 0:
+            return Why.FLOOD
+        self._bucket.take(1, now_s)
+        number = -1 if self._grid is None else self._grid.newest(media.time_us)
+        if number <= self._charged:
+            return None
+        if self._gate.entrance.memory.is_high:
+            return Why.MEMORY
+        try:
+            self._gate.entrance.quota.admit(self._gate.tenant)
+        except RefusedError:
+            return Why.RATE
+        self._charged = number
+        return None
+
+    def _lose_what_waits(self, grid: WindowGrid, time_us: int, why: Why) -> None:
+        """Lose the windows of a picture that has just come."""
+        self.reasons[why] += 1
+        self._refused_until_us = grid.next_start_us(time_us)
+        needed_until_us = grid.older_stop_us(time_us)
+        kept: deque[Media | Loss] = deque()
+        for one in self._waiting:
+            if isinstance(one, Media) and one.time_us >= needed_until_us:
+                self._discard(one)
+            else:
+                kept.append(one)
+        self._waiting = kept
+        self._waiting.append(Loss(time_us))
+        self._news.set()
+
+    def _discard(self, media: Media) -> None:
+        self._num_bytes -= len(media.payload)
+        if media.kind is MediaKind.PICTURE:
+            self.placed["discarded"] += 1
+        else:
+            self._lacks_events = True
+
+    async def _take(self, one: Media | Loss) -> None:
+        if isinstance(one, Loss):
+            self._events, self._lacks_events = [], True
+            self._live.lose(one.time_us)
+            return
+        if one.time_us < self._discarded_until_us:
+            self._discard(one)
+            return
+        try:
+            if one.kind is MediaKind.EVENTS:
+                await self._take_events(one)
+            else:
+                await self._take_picture(one)
+        finally:
+            self._num_bytes -= len(one.payload)
+
+    async def _take_events(self, media: Media) -> None:
+        if self._sensor is None:
+            return
+        try:
+            most = self._gate.limits.max_events - sum(map(len, self._events))
+            events = await asyncio.to_thread(unpack_events, media.payload, self._sensor, most)
+            if len(events):
+                if events.t[0] < self._last_event_us:
+                    raise MediaError(
+                        f"they go back from {self._last_event_us} to {events.t[0]} us; send them"
+                        " in order"
+                    )
+                self._last_event_us = int(events.t[-1])
+            self._events.append(events)
+        except MediaError as error:
+            self._events, self._lacks_events = [], True
+            self._tell_unreadable(bad_request(f"the events cannot be read: {error}"))
+
+    async def _take_picture(self, media: Media) -> None:
+        try:
+            self._gate.room.check(self._gate.tenant)
+        except RefusedError:
+            self._lose_now(media, Why.MEMORY)
+            return
+        try:
+            _check_is_picture(media.payload)
+            decoded = await self._gate.decoder.picture(self._gate.tenant, Fetched(media.payload))
+            pieces = None if self._lacks_events else self._events
+            self._events, self._lacks_events = [], False
+            await asyncio.to_thread(self._feed, decoded, media.time_us, pieces)
+            self._num_unreadable = 0
+        except (RefusedError, MediaError) as error:
+            self._lose_now(media, Why.UNREADABLE)
+            refusal = error if isinstance(error, RefusedError) else bad_request(str(error))
+            self._tell_unreadable(refusal)
+        self._count_memory()
+
+    def _feed(self, decoded: DecodedPicture, time_us: int, pieces: list[Events] | None) -> None:
+        """In a thread: large pictures and many events take a while."""
+        frame = np.asarray(decoded.image.convert("RGB"))
+        events: Events | None = None
+        if self._simulator is not None:
+            events = self._simulator.see(time_us, frame)
+        elif self._sensor is not None and pieces is not None:
+            events = Events.concatenate(pieces or [Events.empty(self._sensor)])
+        self._live.feed(frame, time_us, events)
+
+    def _count_memory(self) -> None:
+        held = self._live.held_bytes
+        self._gate.room.hold(self._gate.tenant, held - self._held_bytes)
+        self._held_bytes = held
+
+    def _lose_now(self, media: Media, why: Why) -> None:
+        """Lose the windows of the picture that is taken."""
+        self.reasons[why] += 1
+        self.placed["unreadable" if why is Why.UNREADABLE else "discarded"] += 1
+        self._events, self._lacks_events = [], True
+        if self._grid is not None:
+            self._discarded_until_us = self._grid.next_start_us(media.time_us)
+        self._live.lose(media.time_us)
+
+    def _tell_unreadable(self, refusal: RefusedError) -> None:
+        self._num_unreadable += 1
+        if self._num_unreadable >= MAX_UNREADABLE:
+            raise bad_request(
+                f"{MAX_UNREADABLE} messages in a row could not be read, the last one because"
+                f" {refusal.message}; correct them and start again"
+            )
+        self._on_unreadable(refusal)
+
+
+def _check_is_picture(content: bytes) -> None:
+    is_webp = content[:4] == b"RIFF" and content[8:12] == b"WEBP"
+    if not is_webp and not content.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")):
+        raise MediaError("a picture is JPEG, PNG or WebP; encode it as one of them")

@@ -1,0 +1,193 @@
+"""The text messages of a live socket: those of clients, checked, and those of the server.
+
+docs/live-protocol.md describes them.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, Tag, TypeAdapter, ValidationError, model_validator
+from pydantic_core import from_json
+
+from headstart.answers.preview import Preview, Shown
+from headstart.errors import LiveError, MediaError
+from headstart.live.window_answer import WindowAnswer
+from headstart.live.windows import Windows
+from headstart.media.events import SensorSize
+from headstart.serve.bodies.kinds import Body, Count, FreeJson, Name, rule, tagged_by
+from headstart.serve.bodies.wording import refusal_of
+from headstart.serve.refusal import RefusedError, bad_request
+from headstart.serve.settings import Limits
+
+MAX_TOKENS = 4096
+"""Of one answer."""
+Message = dict[str, object]
+
+
+Sensor = Annotated[str, Field(pattern=r"^[0-9]{1,5}x[0-9]{1,5}$", examples=["346x260"])]
+
+
+class Start(Body):
+    """Begin a camera."""
+
+    type: Literal["start"]
+    stream: Name
+    window_s: Annotated[float, Field(ge=0.01, le=86_400)]
+    step_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    question: Annotated[str, Field(min_length=1)] | None = None
+    json_schema: FreeJson | None = Field(default=None, alias="schema")
+    system: str = ""
+    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
+    when: Literal["always", "changed"] = "always"
+    at_least_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    simulate_events: bool = False
+    sensor: Sensor | None = None
+    previews: bool = False
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        if self.simulate_events and self.sensor is not None:
+            raise rule("sensor is for events that you send; leave it or simulate_events out")
+        if self.at_least_s is not None and self.when != "changed":
+            raise rule('at_least_s goes with "when": "changed"; leave it out, or say so')
+        if self.question is None and (self.json_schema is not None or self.previews):
+            raise rule("schema and previews go with a standing question; add question")
+        if self.when == "changed" and not self.simulate_events and self.sensor is None:
+            raise rule(
+                '"when": "changed" needs events: set simulate_events, or name the sensor whose'
+                " events you send"
+            )
+        try:
+            _ = self.windows, self.sensor_size
+        except (LiveError, MediaError) as error:
+            raise rule(str(error)) from error
+        return self
+
+    @property
+    def windows(self) -> Windows:
+        """The windows that are asked for."""
+        return Windows(self.window_s, self.step_s)
+
+    @property
+    def sensor_size(self) -> SensorSize | None:
+        """Of the events that the client sends; none if it sends none."""
+        return None if self.sensor is None else SensorSize.parse(self.sensor)
+
+
+class Resume(Body):
+    """Go on with a camera whose connection broke."""
+
+    type: Literal["resume"]
+    token: Annotated[str, Field(min_length=1, max_length=128)]
+    number: Count
+    """The last answer that has arrived; 0 if none has."""
+
+
+class Ask(Body):
+    """Ask about the current window."""
+
+    type: Literal["ask"]
+    id: Name
+    question: Annotated[str, Field(min_length=1)]
+    json_schema: FreeJson | None = Field(default=None, alias="schema")
+    max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
+
+
+class Ack(Body):
+    """All answers up to this number have arrived."""
+
+    type: Literal["ack"]
+    number: Count
+
+
+class End(Body):
+    """No more frames come."""
+
+    type: Literal["end"]
+
+
+FromClient = Start | Resume | Ask | Ack | End
+_MESSAGES: TypeAdapter[FromClient] = TypeAdapter(
+    Annotated[
+        Annotated[Start, Tag("(start)")]
+        | Annotated[Resume, Tag("(resume)")]
+        | Annotated[Ask, Tag("(ask)")]
+        | Annotated[Ack, Tag("(ack)")]
+        | Annotated[End, Tag("(end)")],
+        tagged_by("type", 'an object of type "start", "resume", "ask", "ack" or "end"'),
+    ]
+)
+
+
+def read_message(text: str, limits: Limits) -> FromClient:
+    """Check a client's message; raises a refusal that says what to change."""
+    # A character of JSON is at least one of a text: a longer one is over the limit in any case.
+    if len(text) > 2 * (limits.max_text_characters + limits.max_grammar_bytes):
+        raise bad_request("the message is too long; shorten its question, system or schema")
+    try:
+        given = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise bad_request(f"the message is not JSON: {str(error)[:100]}") from error
+    try:
+        message = _MESSAGES.validate_python(given)
+    except ValidationError as error:
+        raise refusal_of(error) from error
+    if isinstance(message, Start | Ask):
+        system = message.system if isinstance(message, Start) else ""
+        if len(message.question or "") + len(system) > limits.max_text_characters:
+            raise bad_request(
+                f"question and system may have {limits.max_text_characters} characters together"
+            )
+        grammar_of(message.json_schema, limits)
+    return message
+
+
+def grammar_of(schema: Mapping[str, Any] | None, limits: Limits) -> str | None:
+    """A schema as the decoders check it; raises a refusal if it is too long."""
+    if schema is None:
+        return None
+    grammar = json.dumps({"json": schema})
+    if len(grammar.encode()) > limits.max_grammar_bytes:
+        raise bad_request(f"schema may have {limits.max_grammar_bytes} bytes; shorten it")
+    return grammar
+
+
+def answer_message(answer: WindowAnswer) -> Message:
+    """An answer, without its number or the id of its question."""
+    said = answer.answer
+    return {
+        "type": "answer",
+        "start_us": answer.start_us,
+        "stop_us": answer.stop_us,
+        "num_frames": answer.num_frames,
+        "text": said.text,
+        "finish_reason": said.finish_reason,
+        "first_token_s": round(answer.first_token_s, 4),
+        "wait_s": round(answer.wait_s, 4),
+        "num_passes": said.num_passes,
+        "num_tokens": len(said.token_ids),
+        "accepted": said.num_accepted_tokens,
+    }
+
+
+def words_message(shown: Shown, number: int) -> Message:
+    """Words of the answer that will have this number."""
+    kind = type(shown).__name__.lower()
+    message: Message = {"type": kind, "number": number, "text": shown.text}
+    return {**message, "source": shown.source} if isinstance(shown, Preview) else message
+
+
+def error_message(refusal: RefusedError, *, is_last: bool, id: str | None = None) -> Message:
+    """A refusal. After the last one the server closes the socket."""
+    message: Message = {
+        "type": "error",
+        "code": refusal.status.name.lower(),
+        "message": refusal.message,
+        "is_last": is_last,
+    }
+    if id is not None:
+        message["id"] = id
+    if refusal.retry_after_s is not None:
+        message["retry_after_s"] = refusal.retry_after_s
+    return message

@@ -1,0 +1,194 @@
+"""A camera's pictures on their way into windows, with decoders that are too slow or refuse."""
+
+import asyncio
+import random
+from types import SimpleNamespace
+
+import PIL.Image
+import pytest
+
+from headstart.client.wire import Media, MediaKind
+from headstart.live.windows import GrowingWindows, Windows
+from headstart.serve.entrance import Entrance
+from headstart.serve.live.intake import Gate, Intake
+from headstart.serve.media.decoder import DecodedPicture
+from headstart.serve.media.room import MediaRoom
+from headstart.serve.quota import Quota
+from headstart.serve.refusal import RefusedError, bad_request
+from headstart.serve.settings import Limits, Settings
+
+NUM_SLOTS = 4
+SLOT_US = 100_000
+PICTURE = b"\xff\xd8\xff" + bytes(997)
+
+
+class Windowed:
+    """In place of `LiveSession`: the windows themselves, without a target."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.windows = windows
+        self.growing = GrowingWindows(windows, NUM_SLOTS)
+        self.ended: list = []
+        self.lost: list[int] = []
+        self.num_fed = 0
+        self.held_bytes = 0
+
+    def feed(self, frame, time_us, events=None) -> None:
+        self.num_fed += 1
+        self.ended += self.growing.land(frame, time_us, 0.0, events).ended
+
+    def lose(self, time_us) -> None:
+        landing = self.growing.lose(time_us)
+        self.ended += landing.ended
+        self.lost += landing.lost
+
+    def end(self) -> None:
+        self.ended += self.growing.end_before(2**62)
+
+
+class Decoder:
+    """Takes a while, and cannot read some pictures."""
+
+    def __init__(self, chance: random.Random, bad_share: float = 0.0) -> None:
+        self._chance, self._bad_share = chance, bad_share
+
+    async def picture(self, tenant, fetched) -> DecodedPicture:
+        for _ in range(self._chance.randrange(4)):
+            await asyncio.sleep(0)
+        if self._chance.random() < self._bad_share:
+            raise bad_request("the picture cannot be read")
+        return DecodedPicture(PIL.Image.new("RGB", (4, 4)), 48)
+
+
+def intake(live: Windowed, decoder: Decoder, **limits) -> Intake:
+    bounds = Limits(min_free_bytes=1, **limits)
+    entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
+    gate = Gate("", entrance, decoder, MediaRoom(bounds), bounds)
+    return Intake(gate, live, lambda refusal: None)
+
+
+async def play(made: Intake, live: Windowed, times_us: list[int], pause) -> None:
+    running = asyncio.ensure_future(made.run())
+    for time_us in times_us:
+        made.put(Media(MediaKind.PICTURE, time_us, PICTURE))
+        await pause()
+    made.end()
+    await running
+    live.end()
+
+
+@pytest.mark.parametrize("step_s", [0.4, 0.2, 0.1])
+def test_however_slow_the_decoders_are_no_window_is_half(step_s):
+    chance, num_lost = random.Random(17), 0
+    for _ in range(60):
+        live = Windowed(Windows(0.4, step_s))
+        made = intake(
+            live, Decoder(chance, chance.choice((0, 0.03))), max_live_waiting_bytes=6 * len(PICTURE)
+        )
+        num_frames = 20 * NUM_SLOTS
+        times_us = [number * SLOT_US for number in range(num_frames)]
+
+        async def pause() -> None:
+            for _ in range(chance.randrange(30)):
+                await asyncio.sleep(0)
+
+        asyncio.run(play(made, live, times_us, pause))
+        step_us, last_us = round(step_s * 1e6), times_us[-1]
+        ended = {window.number: len(window.frames) for window in live.ended}
+        for number, count in ended.items():
+            is_cut_by_the_end = number * step_us + 3 * SLOT_US > last_us
+            assert count == NUM_SLOTS or is_cut_by_the_end, (number, count)
+        assert not set(ended) & set(live.lost)
+        # Every window has ended or was lost, and every picture is counted once.
+        assert sorted([*ended, *live.lost]) == list(range(last_us // step_us + 1))
+        assert live.num_fed + sum(made.placed.values()) == num_frames
+        assert bool(made.reasons) == bool(live.lost)
+        assert made._num_bytes == 0
+        num_lost += len(live.lost)
+    assert num_lost > 60, "it was too much often enough"
+
+
+async def at_once() -> None:
+    await asyncio.sleep(0)
+
+
+def lost_for(**limits) -> dict[str, int]:
+    live, chance = Windowed(Windows(0.4)), random.Random(1)
+
+    async def run() -> dict[str, int]:
+        made = intake(live, Decoder(chance), **limits)
+        await play(made, live, [number * SLOT_US for number in range(5 * NUM_SLOTS)], at_once)
+        return dict(made.reasons)
+
+    reasons = asyncio.run(run())
+    assert len(live.lost) == sum(reasons.values())
+    assert {len(window.frames) for window in live.ended} <= {NUM_SLOTS}
+    assert len(live.ended) + len(live.lost) == 5
+    return reasons
+
+
+def test_each_limit_loses_windows_for_its_own_reason():
+    assert lost_for() == {}
+    assert lost_for(live_frames_per_minute=2 * NUM_SLOTS) == {"flood": 3}
+    assert lost_for(tenant_requests_per_minute=3) == {"rate": 2}
+    assert lost_for(max_live_waiting_bytes=1) == {"flood": 5}
+
+
+def test_frames_that_hold_too_much_memory_are_let_go():
+    live = Windowed(Windows(0.4))
+    live.held_bytes = 1000
+
+    async def run() -> Intake:
+        made = intake(live, Decoder(random.Random(2)), max_tenant_media_bytes=1000)
+        times_us = [number * SLOT_US for number in range(3 * NUM_SLOTS)]
+        await play(made, live, times_us, at_once)
+        made.close()
+        assert made._gate.room.num_bytes == 0
+        return made
+
+    made = asyncio.run(run())
+    assert dict(made.reasons) == {"memory": 3}
+    assert live.num_fed == 1, "the first one filled it"
+
+
+def test_short_of_memory_no_window_begins():
+    live = Windowed(Windows(0.4))
+
+    async def run() -> dict[str, int]:
+        made = intake(live, Decoder(random.Random(3)))
+        made._gate = Gate(
+            "",
+            SimpleNamespace(memory=SimpleNamespace(is_high=True)),
+            made._gate.decoder,
+            made._gate.room,
+            made._gate.limits,
+        )
+        await play(made, live, [0, SLOT_US, 4 * SLOT_US], at_once)
+        return dict(made.reasons)
+
+    assert asyncio.run(run()) == {"memory": 2}
+    assert live.num_fed == 0
+
+
+def test_pictures_that_are_late_are_not_decoded():
+    live = Windowed(Windows(0.4))
+
+    async def run() -> Intake:
+        made = intake(live, Decoder(random.Random(4)))
+        await play(made, live, [0, 100_000, 100_000, 50_000, 200_000], at_once)
+        return made
+
+    made = asyncio.run(run())
+    assert dict(made.placed) == {"doubled": 1, "late": 1}
+    assert live.num_fed == 3
+
+
+def test_sixteen_in_a_row_that_cannot_be_read_are_no_camera():
+    live = Windowed(Windows(0.1))
+
+    async def run() -> None:
+        made = intake(live, Decoder(random.Random(5), bad_share=1.0))
+        await play(made, live, [number * SLOT_US for number in range(20)], at_once)
+
+    with pytest.raises(RefusedError, match="in a row"):
+        asyncio.run(run())

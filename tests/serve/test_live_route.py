@@ -1,0 +1,97 @@
+"""Who may open a live socket, without a server: origins, and servers without video."""
+
+import asyncio
+import json
+
+import pytest
+
+from headstart.client.wire import PATH, SUBPROTOCOL
+from headstart.serve.access_log import AccessLog
+from headstart.serve.entrance import Entrance
+from headstart.serve.live.route import LiveRoute
+from headstart.serve.quota import Quota
+from headstart.serve.settings import Settings, SettingsError
+
+PASSED = 501
+"""All that is asked of it here passed: this route has no target that looks at video."""
+
+
+def handshake(tmp_path, headers: dict[str, str], *, extension: bool = True, **server) -> list[dict]:
+    settings = Settings.of({"server": {"target": "t", "open": True, **server}})
+    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
+    access_log = AccessLog(tmp_path / "log")
+    route = LiveRoute(settings, entrance, None, access_log)
+    sent: list[dict] = []
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {
+        "type": "websocket",
+        "path": PATH,
+        "subprotocols": [SUBPROTOCOL],
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        "extensions": {"websocket.http.response": {}} if extension else {},
+    }
+    asyncio.run(route(scope, receive, send))
+    access_log.close()
+    return sent
+
+
+def status(tmp_path, origin: str | None, host: str = "127.0.0.1:8000", **server) -> int:
+    headers = {"host": host} | ({} if origin is None else {"origin": origin})
+    return handshake(tmp_path, headers, **server)[0]["status"]
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        (None, "127.0.0.1:8000"),
+        (None, "cameras.example.org"),
+        ("http://127.0.0.1:8000", "127.0.0.1:8000"),
+        ("http://localhost:8000", "localhost:8000"),
+        ("https://[::1]:8000", "[::1]:8000"),
+    ],
+)
+def test_programs_and_the_servers_own_pages_may_use_an_open_server(tmp_path, origin, host):
+    assert status(tmp_path, origin, host) == PASSED
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("https://evil.example.org", "127.0.0.1:8000"),
+        ("null", "127.0.0.1:8000"),
+        ("http://127.0.0.1:9000", "127.0.0.1:8000"),
+        ("http://localhost:8000", "127.0.0.1:8000"),
+        ("http://evil.example.org:8000", "evil.example.org:8000"),  # a name that leads here
+        ("http://127.0.0.1.evil.example.org", "127.0.0.1.evil.example.org"),
+        ("file://", ""),
+    ],
+)
+def test_pages_of_other_sites_may_not(tmp_path, origin, host):
+    assert status(tmp_path, origin, host) == 403
+
+
+def test_an_operator_opens_it_to_the_pages_that_are_named(tmp_path):
+    named = {"origins": ["https://cameras.example.org"]}
+    assert status(tmp_path, "https://cameras.example.org", **named) == PASSED
+    assert status(tmp_path, "https://cameras.example.org.evil.org", **named) == 403
+    for wrong in ("cameras.example.org", "https://cameras.example.org/", "*", 3):
+        with pytest.raises(SettingsError, match="origins"):
+            Settings.of({"server": {"origins": [wrong]}})
+
+
+def test_where_a_server_cannot_answer_a_handshake_it_closes(tmp_path):
+    (closed,) = handshake(tmp_path, {"origin": "null"}, extension=False)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 1008)
+
+
+def test_a_refused_handshake_is_logged(tmp_path):
+    start, *_ = handshake(tmp_path, {"origin": "null"})
+    assert start["type"] == "websocket.http.response.start"
+    line = json.loads((tmp_path / "log").read_text().splitlines()[0])
+    assert (line["event"], line["status"]) == ("live", 403)
