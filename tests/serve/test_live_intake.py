@@ -4,11 +4,13 @@ import asyncio
 import random
 from types import SimpleNamespace
 
+import numpy as np
 import PIL.Image
 import pytest
 
-from headstart.client.wire import Media, MediaKind
+from headstart.client.wire import Media, MediaKind, pack_events
 from headstart.live.windows import GrowingWindows, Windows
+from headstart.media.events import Events, SensorSize
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.intake import Gate, Intake
 from headstart.serve.media.decoder import DecodedPicture
@@ -181,6 +183,31 @@ def test_pictures_that_are_late_are_not_decoded():
     made = asyncio.run(run())
     assert dict(made.placed) == {"doubled": 1, "late": 1}
     assert live.num_fed == 3
+
+
+def test_events_that_do_not_fit_are_missed_by_the_next_picture_and_no_other():
+    live, sensor = Windowed(Windows(0.4)), SensorSize(96, 64)
+    seen: list[Events | None] = []
+    live.feed = lambda frame, time_us, events=None: seen.append(events)  # type: ignore[method-assign]
+    few, many = (pack_events(_events(count, sensor)) for count in (2, 400))
+
+    async def run() -> None:
+        made = intake(live, Decoder(random.Random(6)), max_live_waiting_bytes=5000)
+        made._sensor = sensor
+        running = asyncio.ensure_future(made.run())
+        for number, events in enumerate((few, few, many, few)):
+            made.put(Media(MediaKind.EVENTS, number * SLOT_US, events))
+            made.put(Media(MediaKind.PICTURE, number * SLOT_US, PICTURE))
+        made.end()
+        await running
+
+    asyncio.run(run())
+    assert [None if one is None else len(one) for one in seen] == [2, 2, None, 2]
+
+
+def _events(count: int, sensor: SensorSize) -> Events:
+    zeros = np.zeros(count, np.int64)
+    return Events.checked(zeros, zeros, zeros, zeros, sensor)
 
 
 def test_sixteen_in_a_row_that_cannot_be_read_are_no_camera():

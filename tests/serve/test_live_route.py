@@ -6,10 +6,13 @@ import json
 import pytest
 
 from headstart.client.wire import PATH, SUBPROTOCOL
+from headstart.serve import auth
 from headstart.serve.access_log import AccessLog
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.route import LiveRoute
 from headstart.serve.quota import Quota
+from headstart.serve.refusal import RefusedError
+from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Settings, SettingsError
 
 PASSED = 501
@@ -83,6 +86,32 @@ def test_an_operator_opens_it_to_the_pages_that_are_named(tmp_path):
     for wrong in ("cameras.example.org", "https://cameras.example.org/", "*", 3):
         with pytest.raises(SettingsError, match="origins"):
             Settings.of({"server": {"origins": [wrong]}})
+
+
+def test_a_revoked_key_ends_a_socket_that_is_open(tmp_path, monkeypatch):
+    monkeypatch.setattr(auth, "CHECK_EVERY_S", 0.0)
+    path = tmp_path / "headstart.toml"
+    path.write_text('[server]\ntarget = "t"\n[tenants]\nnorth = ["key-a", "key-b"]\n')
+    settings = Settings.read(path)
+    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
+    route = LiveRoute(settings, entrance, None, AccessLog(tmp_path / "log"))
+    by_header = {"headers": [(b"authorization", b"Bearer key-a")], "subprotocols": [SUBPROTOCOL]}
+    by_protocol = {"headers": [], "subprotocols": [SUBPROTOCOL, "headstart.key.key-b"]}
+    open_sockets = [
+        RequestContext(scope, None, None, lambda: False, tenant="north")
+        for scope in (by_header, by_protocol)
+    ]
+    for context in open_sockets:
+        route._check_key(context)
+    path.write_text('[server]\ntarget = "t"\n[tenants]\nnorth = ["key-a"]\nsouth = ["key-b"]\n')
+    route._check_key(open_sockets[0])
+    with pytest.raises(RefusedError, match="another tenant"):
+        route._check_key(open_sockets[1])
+    path.write_text('[server]\ntarget = "t"\n[tenants]\nnorth = ["key-c"]\n')
+    for context in open_sockets:
+        with pytest.raises(RefusedError) as refused:
+            route._check_key(context)
+        assert refused.value.status == 401
 
 
 def test_where_a_server_cannot_answer_a_handshake_it_closes(tmp_path):

@@ -200,16 +200,24 @@ class Camera:
                     task.result()
             await asyncio.gather(*self._asks, return_exceptions=True)
             self._tell_final({"type": "ended"}, self._end_code)
-        except RefusedError as refusal:
-            self._fail(refusal)
-        except HeadstartError as error:
-            self._fail(bad_request(str(error)))
         except Exception as error:
-            self._on_failure(error)
-            self._fail(_FAILED)
+            self._fail(self._refusal_of(error))
         finally:
             for task in tasks:
                 task.cancel()
+
+    def _refusal_of(self, error: Exception) -> RefusedError:
+        """What the client is told of an error."""
+        if isinstance(error, RefusedError):
+            return error
+        if isinstance(error, HeadstartError):
+            return bad_request(str(error))
+        if isinstance(error, ValueError):  # vLLM's, over a prompt that is too long, for example
+            return bad_request(
+                f"vLLM does not take the question: {' '.join(str(error).split())[:300]}"
+            )
+        self._on_failure(error)
+        return _FAILED
 
     def _fail(self, refusal: RefusedError) -> None:
         self._live.close()
@@ -249,13 +257,8 @@ class Camera:
         except TimeoutError:
             late = f"no answer within {self._gate.limits.request_s:.0f} s; ask again"
             self._mention(too_much(late), asked.id)
-        except RefusedError as refusal:
-            self._mention(refusal, asked.id)
-        except HeadstartError as error:
-            self._mention(bad_request(str(error)), asked.id)
         except Exception as error:
-            self._on_failure(error)
-            self._mention(_FAILED, asked.id)
+            self._mention(self._refusal_of(error), asked.id)
 
     def _charge(self, answer: WindowAnswer) -> None:
         """What was computed: frames that were computed before have been charged before."""

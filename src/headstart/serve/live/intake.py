@@ -61,6 +61,11 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Gap:
+    """In place of events that did not fit: the next picture lacks them."""
+
+
+@dataclass(frozen=True)
 class Gate:
     """What a tenant's media pass on their way."""
 
@@ -88,7 +93,7 @@ class Intake:
         self._simulator = SmallSimulator() if simulate else None
         self._sensor = sensor
         self._bucket = Bucket(gate.limits.live_frames_per_minute, time.monotonic())
-        self._waiting: deque[Media | Loss] = deque()
+        self._waiting: deque[Media | Loss | Gap] = deque()
         self._num_bytes = 0
         self._news = asyncio.Event()
         self._is_ending = False
@@ -160,10 +165,11 @@ class Intake:
             raise bad_request(
                 "this camera was started without a sensor, so it sends no events; name it in start"
             )
-        if self._is_full(media):
-            self._lacks_events = True  # the next picture says so; no window needs them
-        else:
+        if not self._is_full(media):
             self._append(media)
+        elif not self._waiting or not isinstance(self._waiting[-1], Gap):
+            self._waiting.append(Gap())
+            self._news.set()
 
     def _append(self, media: Media) -> None:
         self._waiting.append(media)
@@ -197,7 +203,7 @@ class Intake:
         self.reasons[why] += 1
         self._refused_until_us = grid.next_start_us(time_us)
         needed_until_us = grid.older_stop_us(time_us)
-        kept: deque[Media | Loss] = deque()
+        kept: deque[Media | Loss | Gap] = deque()
         for one in self._waiting:
             if isinstance(one, Media) and one.time_us >= needed_until_us:
                 self._discard(one)
@@ -211,15 +217,15 @@ class Intake:
         self._num_bytes -= len(media.payload)
         if media.kind is MediaKind.PICTURE:
             self.placed["discarded"] += 1
-        else:
-            self._lacks_events = True
 
-    async def _take(self, one: Media | Loss) -> None:
-        if isinstance(one, Loss):
+    async def _take(self, one: Media | Loss | Gap) -> None:
+        if isinstance(one, Loss | Gap):
             self._events, self._lacks_events = [], True
-            self._live.lose(one.time_us)
+            if isinstance(one, Loss):
+                self._live.lose(one.time_us)
             return
         if one.time_us < self._discarded_until_us:
+            self._events, self._lacks_events = [], True
             self._discard(one)
             return
         try:
