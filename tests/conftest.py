@@ -35,6 +35,7 @@ HAS_ENGINE = importlib.util.find_spec("vllm") is not None
 SHARED_ENGINES = (
     (
         "tests/serve/test_events.py",
+        "tests/serve/test_live.py",
         "tests/serve/test_metrics.py",
         "tests/serve/test_openai_client.py",
         "tests/serve/test_page.py",

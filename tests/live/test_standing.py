@@ -70,6 +70,32 @@ def test_windows_that_end_while_one_is_answered_are_dropped_but_the_newest(
     assert (counts.windows, counts.asked, counts.dropped) == (4, 2, 2)
 
 
+def test_answers_are_awaited_in_the_engines_loop_and_a_lost_frame_costs_its_window(
+    headstart, open_camera, expected, rng
+):
+    camera = open_camera()
+    standing = camera.live.standing(QUESTION, max_tokens=MAX_TOKENS)
+    frames = random_clip(rng, 3 * NUM_SLOTS)
+
+    async def read_all() -> list:
+        return [answer async for answer in standing]
+
+    reading = headstart.loop.submit(read_all())
+    camera.feed_all(frames[:NUM_SLOTS])
+    wait_until(lambda: camera.live.counts.asked == 1)
+    camera.feed_all(frames[NUM_SLOTS : NUM_SLOTS + 3], NUM_SLOTS)
+    assert camera.live.held_bytes >= 3 * frames[0].nbytes
+    camera.live.lose((NUM_SLOTS + 3) * SLOT_US)
+    camera.feed_all(frames[2 * NUM_SLOTS :], 2 * NUM_SLOTS)
+    camera.live.end()
+    answers = reading.result(120)
+    assert [answer.start_us // SLOT_US for answer in answers] == [0, 2 * NUM_SLOTS]
+    for answer in answers:
+        assert answer.answer.token_ids == expected(camera.clip(answer))
+    counts = camera.live.counts
+    assert (counts.windows, counts.asked, counts.lost, counts.missing) == (2, 2, 1, 0)
+
+
 def assert_nothing_is_left(headstart):
     """No task of a session or a feed, and no block in use."""
 

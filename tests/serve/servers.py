@@ -26,6 +26,10 @@ WINDOW = {"start_us": 200_000, "stop_us": 280_000}
 """A part of the clips' events that the drafter can look at."""
 MAX_TENANT_REQUESTS = 4
 """Requests at once, of one tenant."""
+MAX_TENANT_LIVE = 4
+"""Live cameras at once, of one tenant."""
+MAX_LIVE_WAITING_BYTES = 150_000
+"""Pictures of a live camera that wait: a few windows of the tests' small ones."""
 # Small and exact, for every server alike.
 ENGINE = {
     "served_model_name": MODEL,

@@ -9,6 +9,7 @@ import threading
 import psutil
 import pytest
 
+from tests.serve.live_camera import NUM_SLOTS, LiveCamera, jpegs
 from tests.serve.servers import (
     CHAT,
     MAX_TENANT_REQUESTS,
@@ -152,9 +153,23 @@ def test_told_to_end_it_finishes_what_is_under_way(server, north, clips):
         target=lambda: found.append(server.client().post(CHAT, json=asked).text)
     )
     children = [child.pid for child in server.children()]
+    camera, silent = LiveCamera(server), LiveCamera(server)
+    scene = "a bus and a car wait here. " * 5
+    schema = {"enum": [{"a": scene}]}
+    camera.start(stream="last", schema=schema, max_tokens=256, previews=True)
     waiting.start()
     server.wait_until(lambda: in_flight(north) >= 1, "it under way")
+    pictures = jpegs(NUM_SLOTS)
+    camera.show_window(pictures, 0)
+    camera.wait_for("confirmed")
+    camera.show_window(pictures[:3], 1)  # not a whole window
     server.process.send_signal(signal.SIGTERM)
+    (answer, counts, ended), code = camera.rest_without_words()
+    assert json.loads(answer["text"]) == {"a": scene}
+    assert counts["windows"]["asked"] == 1, "none that had not ended"
+    assert (ended["type"], code) == ("ended", 1001)
+    (stopped,), code = silent.rest()
+    assert (stopped["type"], code) == ("error", 1013)
     waiting.join(TIMEOUT_S)
     assert content_of(chunks_of(found[0])) == expected
     assert server.process.wait(TIMEOUT_S) == 0

@@ -9,7 +9,6 @@
 A connection that breaks is made again, and no answer is lost or comes twice.
 """
 
-import contextlib
 import io
 import itertools
 import json
@@ -21,20 +20,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, Literal, Self
-from urllib.parse import urlsplit
 
 import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
+from headstart.client.connecting import OPEN_S, address_of, connect_to
 from headstart.client.live_answer import LiveAnswer
-from headstart.client.wire import PATH, SUBPROTOCOL, CloseCode, Media, MediaKind, pack_events
+from headstart.client.wire import CloseCode, Media, MediaKind, pack_events
 from headstart.errors import LiveError
 from headstart.media.events import Events
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 """Between two attempts to connect again."""
-OPEN_S = 20.0
 JPEG_QUALITY = 90
 Message = dict[str, Any]
 _log = logging.getLogger("headstart")
@@ -80,7 +78,7 @@ class LiveClient:
             "sensor": sensor,
             "previews": on_words is not None,
         }
-        self._address = _address(url)
+        self._address = address_of(url)
         self._key, self._on_words = key, on_words
         self._answers: queue.SimpleQueue[LiveAnswer | LiveError | None] = queue.SimpleQueue()
         self._asked: dict[str, Future[LiveAnswer]] = {}
@@ -96,7 +94,13 @@ class LiveClient:
         """Frames and events that were to be sent while there was no connection."""
         self.num_resumed = 0
         """How often a broken connection was made again."""
-        self.started: Mapping[str, Any] = self._connect({"type": "start", **_given(start)})
+        try:
+            self.started: Mapping[str, Any] = self._connect({"type": "start", **_given(start)})
+        except OSError as error:
+            raise LiveError(
+                f"{self._address} cannot be reached ({error}): check the address, and that the"
+                " server is ready"
+            ) from error
         self._thread = threading.Thread(target=self._listen, name="live client", daemon=True)
         self._thread.start()
 
@@ -179,22 +183,9 @@ class LiveClient:
 
     def _connect(self, first: Message) -> Message:
         """Make a connection and say ``first``; returns what the server says to it."""
-        connect = _websockets()
-        from websockets.exceptions import InvalidHandshake, InvalidStatus, WebSocketException
+        from websockets.exceptions import WebSocketException
 
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        try:
-            connection = connect(
-                self._address,
-                subprotocols=[SUBPROTOCOL],
-                additional_headers=headers,
-                compression=None,
-                open_timeout=OPEN_S,
-            )
-        except InvalidStatus as error:
-            raise LiveError(_refusal(error.response.status_code, error.response.body)) from error
-        except InvalidHandshake as error:
-            raise LiveError(f"{self._address} is no live socket of headstart: {error}") from error
+        connection = connect_to(self._address, self._key)
         try:
             connection.send(json.dumps(first))
             started: Message = json.loads(connection.recv(OPEN_S))
@@ -297,24 +288,6 @@ class LiveClient:
                 asked.set_exception(LiveError("the connection broke before the answer; ask again"))
 
 
-def _websockets() -> Callable[..., Any]:
-    try:
-        from websockets.sync.client import connect
-    except ImportError as error:
-        raise LiveError(
-            "the live client needs websockets: pip install 'headstart[client]'"
-        ) from error
-    return connect
-
-
-def _address(url: str) -> str:
-    parts = urlsplit(url)
-    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
-    if scheme not in ("ws", "wss") or not parts.hostname or parts.path not in ("", "/", PATH):
-        raise LiveError(f"{url!r} is no server's address: give ws://HOST:PORT or wss://HOST:PORT")
-    return f"{scheme}://{parts.netloc}{PATH}"
-
-
 def _given(start: Mapping[str, Any]) -> Message:
     return {name: value for name, value in start.items() if value not in (None, "", False)}
 
@@ -323,9 +296,3 @@ def _jpeg(frame: NDArray[np.uint8]) -> bytes:
     content = io.BytesIO()
     PIL.Image.fromarray(frame).save(content, "JPEG", quality=JPEG_QUALITY)
     return content.getvalue()
-
-
-def _refusal(status: int, body: bytes | bytearray | None) -> str:
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(body or b"")["error"]["message"])
-    return f"the server refused with status {status}; see whether it is headstart's"

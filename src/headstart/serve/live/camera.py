@@ -150,6 +150,7 @@ class Camera:
     async def drain(self) -> None:
         """Give the answers under way and no others, then end."""
         self._end_code = CloseCode.GOING_AWAY
+        self._has_room.set()  # what is not acknowledged by now is not waited for
         self._taking.cancel()
         if self._standing is not None:
             self._standing.end()  # windows that end from here on are not asked about
@@ -232,7 +233,8 @@ class Camera:
 
     async def _answer_all(self, standing: Standing) -> None:
         async for answer in standing:
-            await self._has_room.wait()
+            if self._end_code is not CloseCode.GOING_AWAY:
+                await self._has_room.wait()
             self._num_answers += 1
             self._charge(answer)
             message = {**answer_message(answer), "number": self._num_answers}
