@@ -41,6 +41,10 @@ class MannerError(HeadstartError):
     """The target cannot be asked in this manner."""
 
 
+class QuestionError(HeadstartError):
+    """The target cannot take a question, because it is too long, for example."""
+
+
 class SchemaError(HeadstartError):
     """The target cannot be held to a JSON schema. The engine goes on."""
 

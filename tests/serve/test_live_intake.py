@@ -12,7 +12,8 @@ from headstart.client.wire import Media, MediaKind, pack_events
 from headstart.live.windows import GrowingWindows, Windows
 from headstart.media.events import Events, SensorSize
 from headstart.serve.entrance import Entrance
-from headstart.serve.live.intake import Gate, Intake
+from headstart.serve.live.gate import Gate
+from headstart.serve.live.intake import Intake
 from headstart.serve.media.decoder import DecodedPicture
 from headstart.serve.media.room import MediaRoom
 from headstart.serve.quota import Quota

@@ -22,7 +22,7 @@ from headstart.engine.model import Model, engine_defaults
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
-from headstart.errors import EngineStartError, SchemaError
+from headstart.errors import EngineStartError, QuestionError, SchemaError
 from headstart.media.clip import Clip
 from headstart.models.ownership import owned_names
 from headstart.models.view import View
@@ -184,6 +184,7 @@ class Target:
 
     async def _render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
         """The prompt of a question about a clip, as vLLM takes it."""
+        from vllm.exceptions import VLLMClientError
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
 
@@ -205,9 +206,13 @@ class Target:
             is_cut = self.view.frames_per_item is not None and not clip.pictures
             content = "" if is_cut else await asyncio.to_thread(clip.digest)
             prompt["multi_modal_uuids"] = owned_names(tenant, prompt["multi_modal_data"], content)
-        (engine_input,) = await renderer.render_cmpl_async(
-            [parse_model_prompt(self._engine.model_config, prompt)], tokenizing
-        )
+        try:
+            (engine_input,) = await renderer.render_cmpl_async(
+                [parse_model_prompt(self._engine.model_config, prompt)], tokenizing
+            )
+        except VLLMClientError as error:
+            reason = " ".join(str(error).split())
+            raise QuestionError(f"vLLM does not take the question: {reason}") from error
         return engine_input
 
     def _check_schema(self, params: Any) -> None:

@@ -6,7 +6,6 @@ them, so that none is lost and none comes twice.
 
 import asyncio
 import secrets
-from collections import deque
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -19,7 +18,9 @@ from headstart.live.standing import Standing
 from headstart.live.when import WhenChanged
 from headstart.live.window_answer import WindowAnswer
 from headstart.serve import metrics
-from headstart.serve.live.intake import Gate, Intake
+from headstart.serve.live.gate import Gate
+from headstart.serve.live.intake import Intake
+from headstart.serve.live.kept_answers import MAX_KEPT, KeptAnswers
 from headstart.serve.live.messages import (
     Ask,
     Message,
@@ -32,8 +33,6 @@ from headstart.serve.live.messages import (
 from headstart.serve.live.outgoing import Outgoing
 from headstart.serve.refusal import RefusedError, bad_request, too_much
 
-MAX_KEPT = 64
-"""Answers that the client has not acknowledged. No more are sent until it acknowledges one."""
 MAX_ASKS = 4
 """Questions of one client that are answered at the same time."""
 
@@ -66,10 +65,7 @@ class Camera:
                 schema=start.json_schema,
                 on_shown=self._show if start.previews else None,
             )
-        self._kept: deque[tuple[int, Message]] = deque()
-        self._num_answers = 0
-        self._has_room = asyncio.Event()
-        self._has_room.set()
+        self._kept = KeptAnswers()
         self._muted = 0
         """The answer whose words are left out, since some were missed."""
         self._asks: set[asyncio.Task[None]] = set()
@@ -93,7 +89,7 @@ class Camera:
 
     def attach(self, outgoing: Outgoing, number: int, *, is_new: bool) -> None:
         """Send to this client from now on, beginning with the answers after ``number``."""
-        self.acknowledge(number)
+        self._kept.acknowledge(number)
         if self._outgoing is not None:
             taken = "this camera was resumed over another connection, which has it now"
             refusal = bad_request(taken)
@@ -102,7 +98,7 @@ class Camera:
         self._outgoing = outgoing
         self._muted = 0 if self._standing is None else self._standing.counts.asked
         outgoing.tell(self._started(is_new))
-        for _, message in self._kept:
+        for message in self._kept:
             outgoing.tell(message)
         if self._final is not None:
             self._tell_final(*self._final)
@@ -123,15 +119,7 @@ class Camera:
 
     def acknowledge(self, number: int) -> None:
         """The client has all answers up to this one."""
-        if number > self._num_answers:
-            raise bad_request(
-                f"number is {number}, and {self._num_answers} answers were given; name the last one"
-                " that has arrived"
-            )
-        while self._kept and self._kept[0][0] <= number:
-            self._kept.popleft()
-        if len(self._kept) < MAX_KEPT:
-            self._has_room.set()
+        self._kept.acknowledge(number)
 
     def ask(self, asked: Ask) -> None:
         """Answer one question about the current window."""
@@ -150,7 +138,7 @@ class Camera:
     async def drain(self) -> None:
         """Give the answers under way and no others, then end."""
         self._end_code = CloseCode.GOING_AWAY
-        self._has_room.set()  # what is not acknowledged by now is not waited for
+        self._kept.stop_waiting()
         self._taking.cancel()
         if self._standing is not None:
             self._standing.end()  # windows that end from here on are not asked about
@@ -213,7 +201,7 @@ class Camera:
             return error
         if isinstance(error, HeadstartError):
             return bad_request(str(error))
-        if isinstance(error, ValueError):  # vLLM's, over a prompt that is too long, for example
+        if isinstance(error, ValueError):  # of vLLM's processors, over placeholders in a text
             return bad_request(
                 f"vLLM does not take the question: {' '.join(str(error).split())[:300]}"
             )
@@ -233,14 +221,9 @@ class Camera:
 
     async def _answer_all(self, standing: Standing) -> None:
         async for answer in standing:
-            if self._end_code is not CloseCode.GOING_AWAY:
-                await self._has_room.wait()
-            self._num_answers += 1
+            await self._kept.wait_for_room()
             self._charge(answer)
-            message = {**answer_message(answer), "number": self._num_answers}
-            self._kept.append((self._num_answers, message))
-            if len(self._kept) >= MAX_KEPT:
-                self._has_room.clear()
+            message = self._kept.add(answer_message(answer))
             if self._outgoing is not None:
                 self._outgoing.tell(message)
 

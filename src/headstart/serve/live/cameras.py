@@ -12,7 +12,7 @@ from headstart.engine.target import Target
 from headstart.serve import metrics
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.camera import Camera
-from headstart.serve.live.intake import Gate
+from headstart.serve.live.gate import Gate
 from headstart.serve.live.messages import Resume, Start, grammar_of
 from headstart.serve.live.outgoing import Outgoing
 from headstart.serve.media.decoder import MediaDecoder

@@ -25,14 +25,12 @@ from headstart.live.session import LiveSession
 from headstart.live.sources.events_beside import SmallSimulator
 from headstart.live.windows import Placement
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
-from headstart.serve.entrance import Entrance
+from headstart.serve.live.gate import Gate
 from headstart.serve.live.window_grid import WindowGrid
-from headstart.serve.media.decoder import DecodedPicture, MediaDecoder
+from headstart.serve.media.decoder import DecodedPicture
 from headstart.serve.media.fetcher import Fetched
-from headstart.serve.media.room import MediaRoom
 from headstart.serve.quota import Bucket
 from headstart.serve.refusal import RefusedError, bad_request
-from headstart.serve.settings import Limits
 
 MAX_WAITING = 1024
 """Messages that wait to be decoded, besides the limit on their bytes."""
@@ -63,17 +61,6 @@ class Loss:
 @dataclass(frozen=True)
 class Gap:
     """In place of events that did not fit: the next picture lacks them."""
-
-
-@dataclass(frozen=True)
-class Gate:
-    """What a tenant's media pass on their way."""
-
-    tenant: str
-    entrance: Entrance
-    decoder: MediaDecoder
-    room: MediaRoom
-    limits: Limits
 
 
 class Intake:
