@@ -354,14 +354,15 @@ def test_valid_values_of_every_field_are_answered_or_refused_and_harm_nobody(ser
         assert other.wait_for("answer")["text"] == said_over_http(server, pictures)
 
 
-def test_a_message_that_is_too_long_is_not_read_and_ends_the_camera(server, north):
+@pytest.mark.parametrize("num_bytes", [2 << 20, 64 << 20])
+def test_a_message_that_is_too_long_is_not_read_and_ends_the_camera(server, north, num_bytes):
     from websockets.exceptions import ConnectionClosed
 
     before = psutil.Process(server.process.pid).memory_info().rss
     with LiveCamera(server) as camera:
         camera.start(stream="long")
         with contextlib.suppress(OSError, ConnectionClosed):  # before all of it is sent
-            camera.show(bytes(64 << 20), 0)
+            camera.show(bytes(num_bytes), 0)
         _, code = camera.rest()
         assert code in (1009, 1006)  # the second if the reset overtakes the close
     server.wait_until(lambda: metric(north, "headstart_tenant_live_cameras") == 0, "it ended")

@@ -183,9 +183,9 @@ class LiveClient:
 
     def _connect(self, first: Message) -> Message:
         """Make a connection and say ``first``; returns what the server says to it."""
+        connection = connect_to(self._address, self._key)  # says so where websockets is missing
         from websockets.exceptions import WebSocketException
 
-        connection = connect_to(self._address, self._key)
         try:
             connection.send(json.dumps(first))
             started: Message = json.loads(connection.recv(OPEN_S))
