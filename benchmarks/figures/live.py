@@ -244,6 +244,41 @@ def steady() -> str:
     )
 
 
+def soak() -> str:
+    """Half an hour in which cameras, readers and sessions fail, and what is left after it."""
+    found = result("live_soak")
+    rtsp, slow, mib = found["rtsp"], found["slow_reader"], found["footprint"]["mib"]
+    quarter = len(mib) // 4
+    rows = [
+        (
+            f"a camera unplugged {found['unplugged']} times",
+            f"answered about again after {found['back_s_p50']} s (median), {found['back_s_max']} s"
+            f" at most; {rtsp['live']['asked']} asked, {rtsp['answers']} answers",
+        ),
+        (
+            "a reader who takes an answer every 45 s",
+            f"{slow['live']['asked']} asked, {slow['answers']} answers,"
+            f" {slow['live']['unread']} windows not asked about",
+        ),
+        (
+            f"{found['abandoned']} sessions abandoned",
+            "every block of the cache released"
+            if found["blocks_released"]
+            else "blocks of the cache still held",
+        ),
+        (
+            "memory of all processes",
+            f"{median(mib[quarter : 2 * quarter]):,.0f} MiB in the second quarter of the time,"
+            f" {median(mib[-quarter:]):,.0f} in the last",
+        ),
+        (
+            "threads and processes left",
+            ", ".join(found["left_behind"]) or "none",
+        ),
+    ]
+    return markdown(("half an hour" if found["minutes"] == 30 else "", "what became of it"), rows)
+
+
 def engine_time() -> str:
     """What `--when changed` saves of the engine's processor time."""
     rows = []
@@ -284,6 +319,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "live-rounds": by_round,
     "live-equality": equality,
     "live-steady": steady,
+    "live-soak": soak,
     "when-engine-time": engine_time,
     "live-age": by_age,
     "live-cameras": cameras,

@@ -111,3 +111,6 @@ def test_what_does_not_exist_is_named(tmp_path):
     done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--workload=unheard-of")
     assert done.returncode == 1
     assert "no workload is called 'unheard-of' here; there are: fixed, rotating" in done.stderr
+    done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--frames=16")
+    assert done.returncode == 1
+    assert "give --frames with --folder only" in done.stderr

@@ -7,7 +7,7 @@ import pytest
 
 from headstart import Clip, Video
 from headstart.engine.model import _showing
-from headstart.engine.startup import _with_parts
+from headstart.engine.startup import model_arguments
 from headstart.errors import DraftingError, MediaError, ModelConfigError
 from headstart.models.chat.view import ChatView
 from headstart.models.eventgpt.view import EventGptView
@@ -57,11 +57,11 @@ def test_qwen3_vl_reads_the_times_of_its_frames():
 def test_an_engine_that_is_left_as_it_is_gets_no_class_of_ours():
     view = view_of(config("Qwen3VLForConditionalGeneration"))
     assert not view.whole.engine_arguments
-    assert _with_parts(view, {"hf_overrides": {"a": 1}}) == {
+    assert model_arguments(view, 32, {"hf_overrides": {"a": 1}}) == {
         "hf_overrides": {"architectures": ["HeadstartQwen3VLForConditionalGeneration"], "a": 1}
     }
     with pytest.raises(DraftingError, match="hf_overrides is a function"):
-        _with_parts(view, {"hf_overrides": lambda config: config})
+        model_arguments(view, 32, {"hf_overrides": lambda config: config})
 
 
 @pytest.mark.parametrize(

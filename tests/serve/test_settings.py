@@ -134,6 +134,18 @@ def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
 
 
+def test_an_adapter_leaves_room_for_drafts_unless_the_batch_is_given(tiny_target):
+    from headstart.serve.server import arguments
+
+    def batch(**vllm):
+        found = arguments(Settings(target=str(tiny_target), vllm=vllm), None)
+        return found.get("max_num_seqs")
+
+    assert batch() is None
+    assert batch(enable_lora=True) == 2048 // 33
+    assert batch(enable_lora=True, max_num_seqs=7) == 7
+
+
 def test_what_memory_begins_with_reaches_the_engine_or_is_refused_before(tiny_target, tmp_path):
     from headstart.serve.server import arguments
 

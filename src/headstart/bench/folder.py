@@ -34,9 +34,10 @@ def folder_workloads(
     answers: int,
     max_tokens: int,
     sensor: SensorSize | None,
+    num_frames: int = NUM_FRAMES,
 ) -> list[Workload]:
     """One stream of the folder's recordings, a clip a second, the same in every round."""
-    clips = clips_in(folder, answers, NUM_FRAMES, sensor)
+    clips = clips_in(folder, answers, num_frames, sensor)
     items = rotating(clips, list(questions) or [DEFAULT_QUESTION])
     words = f"{len(clips)} clips of a second from {folder.name}"
     return [Workload("folder", words, lambda number, stream: items, max_tokens)]

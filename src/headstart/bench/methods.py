@@ -45,6 +45,8 @@ class Rig:
     max_draft_tokens: int = 32
     vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
+    num_frames: int | None = None
+    """Of a clip; the target's own number, if none is given."""
 
     def start(self, method: Method) -> Headstart:
         """An engine for one method. Every clip is new to it, as on a camera: nothing is cached.
@@ -60,7 +62,9 @@ class Rig:
         arguments = {**fixed, **self.vllm, **method.vllm, **method.resources.arguments}
         if method.sources is None:
             with method.resources.taken():
-                return Headstart(self.target, max_draft_tokens=0, vllm=arguments)
+                return Headstart(
+                    self.target, max_draft_tokens=0, num_frames=self.num_frames, vllm=arguments
+                )
         beside = None
         if method.drafter and self.drafter is not None:
             beside = EventDrafter(self.drafter, vllm=self.drafter_vllm)
@@ -69,6 +73,7 @@ class Rig:
             drafter=beside,
             sources=method.sources,
             max_draft_tokens=self.max_draft_tokens,
+            num_frames=self.num_frames,
             vllm=arguments,
         )
 

@@ -57,6 +57,13 @@ def ask(
             " greedy."
         ),
     ] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Frames of a clip that the target is shown; else its own number, or 8.",
+        ),
+    ] = None,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Annotated[
@@ -99,6 +106,7 @@ def ask(
         max_draft_tokens,
         {**({"enable_lora": True} if lora else {}), **engine_arguments(vllm or [])},
         engine_arguments(drafter_vllm or []),
+        num_frames=frames,
         manner=manner,
         verbose=verbose,
     )

@@ -67,6 +67,13 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
+    frames: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Frames of a clip that the target is shown; else its own number, or 8.",
+        ),
+    ] = None,
     cameras_every: Annotated[
         float | None,
         typer.Option(
@@ -104,7 +111,7 @@ def bench(
     if not verbose:
         quieten()
     from headstart.bench.environment import environment
-    from headstart.bench.folder import folder_workloads
+    from headstart.bench.folder import NUM_FRAMES, folder_workloads
     from headstart.bench.methods import Rig, checked
     from headstart.bench.page import page
     from headstart.bench.run import BenchPlan, Run
@@ -120,13 +127,18 @@ def bench(
         max_draft_tokens,
         {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])},
         engine_arguments(drafter_vllm or []),
+        frames,
     )
     methods, notes = rig.methods(two_devices)
     if method:
         methods = [methods[0], *_chosen(methods[1:], method, "method")]
     if folder is not None:
         size = SensorSize.parse(sensor) if sensor else None
-        workloads = folder_workloads(folder, question or [], answers, max_tokens, size)
+        workloads = folder_workloads(
+            folder, question or [], answers, max_tokens, size, frames or NUM_FRAMES
+        )
+    elif frames is not None:
+        raise BenchError("the lab's clips have 8 frames: give --frames with --folder only")
     else:
         workloads = lab_workloads(answers, max_tokens)
     if workload:

@@ -25,7 +25,8 @@ def start_headstart(
     vllm: Mapping[str, Any],
     drafter_vllm: Mapping[str, Any],
     *,
-    manner: "Manner | None" = None,
+    num_frames: int | None,
+    manner: "Manner",
     verbose: bool,
 ) -> "Headstart":
     """A running engine. While it starts, stderr shows that it does, or vLLM's own messages."""
@@ -44,14 +45,14 @@ def start_headstart(
     ):
         loading = progress.add_task(f"starting vLLM with {target}")
         from headstart.engine.headstart import Headstart
-        from headstart.engine.manner import Manner
         from headstart.engine.options import EventDrafter
 
         headstart = Headstart(
             target,
             drafter=EventDrafter(drafter, {**quiet, **drafter_vllm}) if drafter else None,
             max_draft_tokens=max_draft_tokens,
-            manner=manner or Manner(),
+            manner=manner,
+            num_frames=num_frames,
             vllm={**quiet, **vllm},
         )
         seconds = progress.tasks[loading].elapsed or 0.0

@@ -16,6 +16,7 @@ from headstart.cli.ask import parse_schema, read_schema
 from headstart.cli.errors import report_errors
 from headstart.cli.starting import engine_arguments, interrupts_kept, start_headstart
 from headstart.cli.watch_output import OutputForm, output_of
+from headstart.engine.manner import Manner
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of
@@ -64,6 +65,14 @@ def watch(
         float | None,
         typer.Option(help="Seconds from one window's start to the next; by default the window."),
     ] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Frames of a window that the target is shown; else its own number, or 8.",
+        ),
+    ] = None,
+    system: Annotated[str, typer.Option(help="A system prompt.")] = "",
     when: Annotated[
         Asked, typer.Option(help="Ask about every window, or where events show a change.")
     ] = Asked.ALWAYS,
@@ -143,7 +152,14 @@ def watch(
         posted = None if hook is None else ending.enter_context(Hook(hook))
         headstart = ending.enter_context(
             start_headstart(
-                target, drafter, max_draft_tokens, arguments, drafter_arguments, verbose=verbose
+                target,
+                drafter,
+                max_draft_tokens,
+                arguments,
+                drafter_arguments,
+                num_frames=frames,
+                manner=Manner(system),
+                verbose=verbose,
             )
         )
         out = output_of(output)

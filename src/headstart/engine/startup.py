@@ -36,6 +36,27 @@ def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict
     }
 
 
+def model_arguments(view: View, max_draft_tokens: int, vllm: Mapping[str, Any]) -> dict[str, Any]:
+    """What drafts on this model need of vLLM besides; ``vllm`` is what the caller gave.
+
+    The class that cuts clips into parts, with the caller's own overrides of the config beside it,
+    and with adapters a batch that has room for drafts.
+    """
+    found = dict(view.engine_arguments)
+    given = vllm.get("hf_overrides") or {}
+    if not isinstance(given, Mapping):
+        raise DraftingError(
+            "hf_overrides is a function, and headstart adds to it: give a mapping, or leave vLLM"
+            " as it is with max_draft_tokens=0"
+        )
+    if "hf_overrides" in found:
+        found["hf_overrides"] = {**found["hf_overrides"], **given}
+    if vllm.get("enable_lora") and not set(_BATCH_SIZES) & set(vllm):
+        # vLLM wants room for a whole draft of every request in a batch.
+        found["max_num_seqs"] = _LORA_BATCH_TOKENS // (max_draft_tokens + 1)
+    return found
+
+
 def place_beside(drafter: EventDrafter | None, arguments: Mapping[str, Any]) -> Placement:
     """Resources for a target that is started with ``arguments``, and for a drafter beside it."""
     if drafter is None:
@@ -94,10 +115,7 @@ class Engines:
                 arguments["additional_config"] |= vllm.get("additional_config", {})
                 arguments |= placement.target.arguments
                 view = model.view
-                arguments |= _with_parts(view, vllm)
-                if vllm.get("enable_lora") and not set(_BATCH_SIZES) & set(vllm):
-                    # vLLM wants room for a whole draft of every request in a batch.
-                    arguments["max_num_seqs"] = _LORA_BATCH_TOKENS // (max_draft_tokens + 1)
+                arguments |= model_arguments(view, max_draft_tokens, vllm)
                 environment.enter_context(few_kernels(os.environ).taken())
                 environment.enter_context(placement.target.taken())
             engine = start_engine(model, arguments)
@@ -126,20 +144,6 @@ def _check(max_draft_tokens: int, drafter: EventDrafter | None, vllm: Mapping[st
             "A drafter drafts for one engine, not for data_parallel_size of them: start one"
             " Headstart for each, or leave the drafter out"
         )
-
-
-def _with_parts(view: View, vllm: Mapping[str, Any]) -> dict[str, Any]:
-    """What cuts clips into parts; the caller's own overrides of the config stay beside it."""
-    found = dict(view.engine_arguments)
-    given = vllm.get("hf_overrides") or {}
-    if not isinstance(given, Mapping):
-        raise DraftingError(
-            "hf_overrides is a function, and headstart adds to it: give a mapping, or leave vLLM"
-            " as it is with max_draft_tokens=0"
-        )
-    if "hf_overrides" in found:
-        found["hf_overrides"] = {**found["hf_overrides"], **given}
-    return found
 
 
 def _num_ranks(vllm: Mapping[str, Any]) -> int:

@@ -17,7 +17,12 @@ from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.installation import require_engine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
-from headstart.engine.startup import drafting_arguments, place_beside, translated_for
+from headstart.engine.startup import (
+    drafting_arguments,
+    model_arguments,
+    place_beside,
+    translated_for,
+)
 from headstart.serve.settings import Settings, SettingsError
 from headstart.speculation.registry import MemoryLimits
 
@@ -33,7 +38,8 @@ def environment() -> dict[str, str]:
 
 
 def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
-    """vLLM's arguments for these settings, by its names; the settings' own come last."""
+    """vLLM's arguments for these settings, by its names; the settings' own come before ours."""
+    view = Model.checked(settings.target).view
     found: dict[str, Any] = {
         "model": settings.target,
         "host": settings.host,
@@ -42,8 +48,12 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         "allowed_media_domains": [NO_DOMAIN],
         "disable_uvicorn_access_log": True,
         **{name: value for name, value in engine_defaults().items() if name not in _NO_FLAG},
-        **_model_arguments(settings),
     }
+    if view.chat_template is not None:
+        found["chat_template"] = view.chat_template
+        # A model without a template of its own was trained with a fixed number of frames.
+        found["media_io_kwargs"] = {"video": {"num_frames": view.num_frames}}
+    found |= settings.vllm
     if settings.max_draft_tokens:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
         check_drafting(settings.max_draft_tokens, stages)
@@ -56,19 +66,10 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
             channel=None if settings.is_data_parallel else channel,
             memory=MemoryLimits(limits.max_memory_bytes, limits.max_tenant_memory_bytes),
         )
-        found |= drafting_arguments(settings.max_draft_tokens, options)
-    return found | dict(settings.vllm)
-
-
-def _model_arguments(settings: Settings) -> dict[str, Any]:
-    """What the model's view needs."""
-    view = Model.checked(settings.target).view
-    found: dict[str, Any] = {}
-    if view.chat_template is not None:
-        found["chat_template"] = view.chat_template
-        # A model without a template of its own was trained with a fixed number of frames.
-        found["media_io_kwargs"] = {"video": {"num_frames": view.num_frames}}
-    return found | (dict(view.engine_arguments) if settings.max_draft_tokens else {})
+        drafting = drafting_arguments(settings.max_draft_tokens, options)
+        found = {**drafting, **found}
+        found |= model_arguments(view, settings.max_draft_tokens, settings.vllm)
+    return found
 
 
 def flags(found: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,189 @@
+"""A server whose target has a chat template of its own: the same answers as vLLM in this process.
+
+The drafter beside it has another tokenizer.
+"""
+
+import base64
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.models.chat_target import NUM_FRAMES, needs_torchvision
+from tests.models.oracle import QUESTIONS, random_clip
+from tests.models.tiny_targets import SAVING
+from tests.serve.servers import (
+    CHAT,
+    DRAFTER_ENGINE,
+    ENGINE,
+    WINDOW,
+    Server,
+    ask,
+    asking,
+    chunks_of,
+    content_of,
+    free_port,
+    running,
+    serve_command,
+    start,
+    toml,
+    with_events,
+)
+
+pytestmark = [pytest.mark.engine, needs_torchvision]
+
+MAX_TOKENS = 24
+BLOCK_SIZE = int(ENGINE["block_size"])
+OVERRIDES = {"note": "an entry of the config that the model does not read"}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("qwen3_vl")
+    SAVING["qwen3_vl"](directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def chat_server(tmp_path_factory, clips, checkpoint, trained_pair) -> Iterator[Server]:
+    home, port = tmp_path_factory.mktemp("chat server"), free_port()
+    config = home / "headstart.toml"
+    tables = {
+        "server": {
+            "target": checkpoint,
+            "drafter": trained_pair.drafter,
+            "port": port,
+            "open": True,
+        },
+        "media": {"root": clips},
+        "vllm": {**ENGINE, "enable_prompt_tokens_details": True},
+        "drafter_vllm": DRAFTER_ENGINE,
+        "vllm.hf_overrides": OVERRIDES,
+    }
+    config.write_text(toml(tables))
+    with running(start(serve_command("--config", str(config)), port, home / "log")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(chat_server) -> httpx.Client:
+    return chat_server.client()
+
+
+@pytest.fixture(scope="module")
+def plain(checkpoint) -> Iterator[Any]:
+    """vLLM alone."""
+    from vllm import LLM
+
+    arguments = {name: given for name, given in ENGINE.items() if name != "served_model_name"}
+    return LLM(str(checkpoint), **arguments)
+
+
+def said(plain: Any, body: dict[str, Any]) -> list[int]:
+    """What vLLM alone answers to a request's messages."""
+    from vllm import SamplingParams
+
+    params = SamplingParams(temperature=0.0, max_tokens=MAX_TOKENS)
+    (output,) = plain.chat(body["messages"], params, use_tqdm=False)
+    return list(output.outputs[0].token_ids)
+
+
+def tokens_of(reply: dict[str, Any]) -> list[int]:
+    return reply["choices"][0]["token_ids"]
+
+
+def jpegs(frames: np.ndarray) -> str:
+    """Frames as an address of a video that vLLM takes: JPEGs, one after the other."""
+    encoded = []
+    for frame in frames:
+        file = io.BytesIO()
+        Image.fromarray(frame).save(file, "JPEG")
+        encoded.append(base64.b64encode(file.getvalue()).decode())
+    return f"data:video/jpeg;base64,{','.join(encoded)}"
+
+
+def about(content: str | Path, question: str, **more: Any) -> dict[str, Any]:
+    return asking(content, question, max_tokens=MAX_TOKENS, return_token_ids=True, **more)
+
+
+def requests(clips: Path, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Videos as files and as frames, pictures, a system prompt, words alone."""
+    for question in QUESTIONS[:2]:
+        for name in ("street.mp4", "dusk.mp4", "wide.mp4"):
+            yield about(clips / name, question)
+        for num_frames in (2, 3, NUM_FRAMES):
+            yield about(jpegs(random_clip(rng, num_frames)), question)
+    file = io.BytesIO()
+    Image.fromarray(random_clip(rng, 1)[0]).save(file, "PNG")
+    url = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+    picture = {"type": "image_url", "image_url": {"url": url}}
+    body = about(clips / "street.mp4", QUESTIONS[0])
+    video, text = body["messages"][0]["content"]
+    told = {"role": "system", "content": "Answer with numbers."}
+    for messages in (
+        [{"role": "user", "content": [picture, text]}],
+        [{"role": "user", "content": [picture, video, text]}],
+        [told, {"role": "user", "content": [video, text]}],
+        [{"role": "user", "content": "Hello"}],
+    ):
+        yield {**body, "messages": messages}
+
+
+def test_answers_equal_vllms_own_with_drafts(client, plain, clips, rng):
+    answers, accepted = set(), 0
+    for number, body in enumerate(requests(clips, rng)):
+        expected = said(plain, body)
+        for _ in range(2):  # the second time memory has the answer
+            reply = ask(client, body, stream=f"camera {number}")
+            assert tokens_of(reply) == expected
+        accepted += reply["headstart"]["accepted_tokens"]
+        answers.add(tuple(expected))
+    assert len(answers) > number // 2  # the model looked
+    assert accepted > 5 * number
+
+
+@pytest.mark.parametrize("num_same", [4, 7])
+def test_clips_of_frames_share_what_was_computed_of_equal_ones(client, plain, rng, num_same):
+    first = random_clip(rng, NUM_FRAMES)
+    second = first.copy()
+    second[num_same:] = 255 - second[num_same:]
+    question = f"{QUESTIONS[0]} {num_same}"
+    ask(client, about(jpegs(first), question))
+    body = about(jpegs(second), question)
+    reply = ask(client, body)
+    assert tokens_of(reply) == said(plain, body)
+    usage, cached = reply["usage"], reply["headstart"]["cached_tokens"]
+    # Whole pairs are equal, and each pair has the same number of tokens, less than the prompt's.
+    a_pair = usage["prompt_tokens"] / (NUM_FRAMES / 2)
+    assert BLOCK_SIZE <= cached <= num_same // 2 * a_pair
+    assert cached % BLOCK_SIZE == 0
+    assert ask(client, body)["headstart"]["cached_tokens"] > cached
+
+
+def test_a_drafter_with_another_tokenizer_is_heard(chat_server, client, plain, clips):
+    chat_server.wait_until(
+        lambda: client.get("/ready").json()["drafter"] == "up", "the drafter up", 300
+    )
+    body = about(clips / "wide.mp4", "What do the events say?")
+    expected = plain.get_tokenizer().decode(said(plain, body))
+    asked = with_events(body, url=(clips / "street.npz").as_uri(), **WINDOW)
+    streamed = {**asked, "stream": True, "headstart": {"preview": True}}
+    heard: list[str] = []
+
+    def is_heard() -> bool:
+        chunks = chunks_of(client.post(CHAT, json=streamed).text)
+        assert content_of(chunks) == expected
+        told = [chunk.get("headstart", {}) for chunk in chunks]
+        heard.extend(one["preview"] for one in told if one.get("source") == "eventgpt")
+        return bool(heard)
+
+    # The target, which is much smaller, may have answered before.
+    chat_server.wait_until(is_heard, "a preview of the drafter's words", 300)
+    # Its words, and not the target's pieces that happen to have the same numbers.
+    assert all(re.fullmatch(r"[A-Za-z ,.']+", text) for text in heard)
