@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from openai import OpenAI
 from PIL import Image
 
 from tests.models.chat_target import NUM_FRAMES, needs_torchvision
@@ -98,14 +99,20 @@ def tokens_of(reply: dict[str, Any]) -> list[int]:
     return reply["choices"][0]["token_ids"]
 
 
+def encoded(frame: np.ndarray) -> str:
+    file = io.BytesIO()
+    Image.fromarray(frame).save(file, "JPEG")
+    return base64.b64encode(file.getvalue()).decode()
+
+
 def jpegs(frames: np.ndarray) -> str:
     """Frames as an address of a video that vLLM takes: JPEGs, one after the other."""
-    encoded = []
-    for frame in frames:
-        file = io.BytesIO()
-        Image.fromarray(frame).save(file, "JPEG")
-        encoded.append(base64.b64encode(file.getvalue()).decode())
-    return f"data:video/jpeg;base64,{','.join(encoded)}"
+    return f"data:video/jpeg;base64,{','.join(map(encoded, frames))}"
+
+
+def picture_part(frame: np.ndarray) -> dict[str, Any]:
+    url = f"data:image/jpeg;base64,{encoded(frame)}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def about(content: str | Path, question: str, **more: Any) -> dict[str, Any]:
@@ -119,10 +126,7 @@ def requests(clips: Path, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
             yield about(clips / name, question)
         for num_frames in (2, 3, NUM_FRAMES):
             yield about(jpegs(random_clip(rng, num_frames)), question)
-    file = io.BytesIO()
-    Image.fromarray(random_clip(rng, 1)[0]).save(file, "PNG")
-    url = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
-    picture = {"type": "image_url", "image_url": {"url": url}}
+    picture = picture_part(random_clip(rng, 1)[0])
     body = about(clips / "street.mp4", QUESTIONS[0])
     video, text = body["messages"][0]["content"]
     told = {"role": "system", "content": "Answer with numbers."}
@@ -187,3 +191,45 @@ def test_a_drafter_with_another_tokenizer_is_heard(chat_server, client, plain, c
     chat_server.wait_until(is_heard, "a preview of the drafter's words", 300)
     # Its words, and not the target's pieces that happen to have the same numbers.
     assert all(re.fullmatch(r"[A-Za-z ,.']+", text) for text in heard)
+
+
+def test_a_client_that_sends_pictures_names_its_stream_in_the_address(chat_server, plain, rng):
+    """One request a frame: the words, then a JPEG, as programs that caption a webcam do."""
+    camera = OpenAI(base_url=f"{chat_server.url}/streams/kitchen/v1", api_key="none")
+
+    def accepted() -> float:
+        return accepted_tokens(chat_server.client())
+
+    def ask_about(parts: list[dict[str, Any]], temperature: float = 0.0) -> Any:
+        return camera.chat.completions.create(
+            model=camera.models.list().data[0].id,
+            messages=[{"role": "user", "content": parts}],
+            max_tokens=MAX_TOKENS,
+            temperature=temperature,
+            extra_body={"return_token_ids": True},
+        )
+
+    words = {"type": "text", "text": "What is in the kitchen?"}
+    first, second = (picture_part(frame) for frame in random_clip(rng, 2))
+    before = accepted()
+    for parts in ([words, first], [words, second], [words, first]):
+        body = {"messages": [{"role": "user", "content": parts}]}
+        assert ask_about(parts).choices[0].token_ids == said(plain, body)
+    assert accepted() > before + MAX_TOKENS // 2  # the last answer is the first one again
+    assert ask_about([words, second], temperature=0.7).usage.completion_tokens > 0
+
+    # Where pictures are added, those before are not computed again.
+    large = [picture_part(frame) for frame in rng.integers(0, 255, (3, 256, 256, 3), np.uint8)]
+    cached = [
+        ask_about([words, *large[:number]]).usage.prompt_tokens_details.cached_tokens
+        for number in (1, 2, 3)
+    ]
+    assert cached[0] < 64 <= cached[1] < 128 <= cached[2]
+
+
+def accepted_tokens(client: httpx.Client) -> float:
+    """That drafters drafted and the target accepted, so far."""
+    found = re.findall(
+        r"^headstart_accepted_tokens_total(?:{.*})? (.+)$", client.get("/metrics").text, re.M
+    )
+    return sum(map(float, found))

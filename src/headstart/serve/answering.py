@@ -72,7 +72,7 @@ class Answering:
 
     async def answer(self, context: RequestContext, body: bytes, path: str) -> None:
         """One request to the target."""
-        tenant, session = context.tenant, context.header(b"x-session-id")
+        tenant, session = context.tenant, context.header(b"x-session-id") or context.stream
         parsed = await self._in_thread(self._parser.parse, body, tenant, path, session)
         if parsed.grammar is not None:
             await self._decoder.check_grammar(tenant, parsed.grammar)

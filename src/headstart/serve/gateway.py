@@ -28,6 +28,7 @@ from headstart.serve.request_context import ClientDisconnectedError, RequestCont
 from headstart.serve.routes import UPLOADS, Access, Route, find_route, methods_of
 from headstart.serve.schema import openapi_schema
 from headstart.serve.settings import Settings
+from headstart.serve.stream_address import without_stream
 
 REFUSAL_S = 5.0
 """How long a client may take to read a refusal."""
@@ -60,7 +61,10 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""
-        context = RequestContext(scope, receive, send, lambda: self._answering.engine_is_dead)
+        scope, stream = without_stream(scope)
+        context = RequestContext(
+            scope, receive, send, lambda: self._answering.engine_is_dead, stream=stream
+        )
         try:
             async with asyncio.timeout(self._settings.limits.request_s):
                 await self._dispatch(context)

@@ -34,6 +34,8 @@ class RequestContext:
     receive: Receive
     raw_send: Send
     engine_is_dead: Callable[[], bool]
+    stream: str = ""
+    """That the request's address names."""
     request_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     received_s: float = field(default_factory=time.monotonic)
     tenant: str = ""
