@@ -35,6 +35,10 @@ def serve(
     demo: Annotated[
         Path | None, typer.Option(help="A directory of clips that the page offers.")
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option("--compare", help="Also start vLLM alone, for live cameras to compare with."),
+    ] = False,
     open_: Annotated[bool, typer.Option("--open", help="Ask for no keys.")] = False,
     vllm: Annotated[
         list[str] | None,
@@ -71,6 +75,7 @@ def serve(
         "log": log,
         "demo": demo,
         "open": open_ or None,
+        "compare": compare or None,
     }
     settings = replace(
         settings,
@@ -82,6 +87,8 @@ def serve(
         raise SettingsError("no target: give --target, or target under [server] in the settings")
     settings.check_auth()
     if print_vllm_flags or flags:
+        if settings.compare:
+            raise SettingsError("vLLM's own command starts no second engine: leave compare out")
         if config is None or (open_ and not Settings.read(config).open):
             raise SettingsError(
                 "vLLM's own command takes no keys and no --open from flags: write them into a file"

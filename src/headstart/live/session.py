@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.engine.feeder import FeedLane
 from headstart.engine.session import Session
@@ -166,13 +167,15 @@ class LiveSession:
         max_tokens: int = 256,
         schema: Mapping[str, Any] | None = None,
         on_shown: Callable[[Shown], None] | None = None,
+        on_answer: Callable[[WindowFrames, Answer], None] | None = None,
     ) -> Standing:
         """Ask about every window when it ends; iterate over what this returns for the answers.
 
         ``on_shown`` gets the words of an answer as they come, drafted ones before they are certain,
-        in a thread of headstart's.
+        and ``on_answer`` a window and the answer about it: in a thread of headstart's, where they
+        must return at once.
         """
-        asked = WindowQuestion(question, max_tokens, schema, on_shown)
+        asked = WindowQuestion(question, max_tokens, schema, on_shown, on_answer)
         standing = Standing(self._session, asked)
         self._session.loop.call(self._begin_standing, standing)
         return standing

@@ -23,6 +23,7 @@ class WindowQuestion:
     max_tokens: int = 256
     schema: Mapping[str, Any] | None = None
     on_shown: Callable[[Shown], None] | None = None
+    on_answer: Callable[[WindowFrames, Answer], None] | None = None
 
     async def answer(self, session: Session, window: WindowFrames) -> WindowAnswer:
         """Ask the target about a window, in the engine's event loop."""
@@ -36,6 +37,8 @@ class WindowQuestion:
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Answer):
+                    if self.on_answer is not None:
+                        self.on_answer(window, event)
                     return WindowAnswer(
                         stream="" if session.key is None else session.key.stream,
                         question=self.words,

@@ -1,5 +1,6 @@
 """The clips that the page offers: a directory of videos, with events of the same names."""
 
+import json
 from http import HTTPStatus
 from pathlib import Path
 
@@ -7,14 +8,16 @@ from headstart.media.readers.opening import SUFFIXES
 from headstart.serve.refusal import RefusedError
 from headstart.serve.routes import DEMO
 
+WISHES = "demo.json"
 _VIDEOS = {".mp4": b"video/mp4", ".webm": b"video/webm"}
 
 
 class Demo:
     """Looks names up in a listing of the directory: a name from a client never becomes a path."""
 
-    def __init__(self, directory: Path | None) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path | None, *, compares: bool = False) -> None:
+        """``compares`` is whether live cameras can be compared with vLLM alone."""
+        self._directory, self._compares = directory, compares
 
     def listing(self) -> dict[str, object]:
         """The clips, as the page reads them."""
@@ -29,7 +32,7 @@ class Demo:
             for path in files
             if path.suffix.lower() in _VIDEOS
         ]
-        return {"clips": clips}
+        return {"clips": clips, "compares": self._compares, **self._wishes()}
 
     def file(self, name: str) -> tuple[bytes, bytes]:
         """The content type and the content of one file."""
@@ -38,6 +41,15 @@ class Demo:
             raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such clip; see /demo")
         kind = _VIDEOS.get(path.suffix.lower(), b"application/octet-stream")
         return kind, path.read_bytes()
+
+    def _wishes(self) -> dict[str, object]:
+        """What the live page begins with, where the directory says so: a question, and whether the
+        first clip plays at once."""
+        file = None if self._directory is None else self._directory / WISHES
+        if file is None or not file.is_file():
+            return {}
+        given = json.loads(file.read_text())
+        return {name: given[name] for name in ("question", "plays") if name in given}
 
     def _files(self) -> dict[str, Path]:
         if self._directory is None:

@@ -22,7 +22,7 @@ from headstart.serve.auth import Caller
 from headstart.serve.demo import Demo
 from headstart.serve.entrance import Entrance
 from headstart.serve.heartbeat import Heartbeat
-from headstart.serve.page import PAGE, PAGE_HEADERS
+from headstart.serve.page import LIVE_PAGE, PAGE, PAGE_HEADERS
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import ClientDisconnectedError, RequestContext
 from headstart.serve.routes import UPLOADS, Access, Route, find_route, methods_of
@@ -50,7 +50,7 @@ class Gateway:
         self._settings = settings
         self._answering = answering
         self._access_log = access_log
-        self._demo = Demo(settings.demo)
+        self._demo = Demo(settings.demo, compares=settings.compare)
         self.entrance = entrance
         self._heartbeat = heartbeat
         self._beating = asyncio.create_task(heartbeat.run())
@@ -156,6 +156,8 @@ class Gateway:
         match route.path:
             case "/":
                 await send_whole(send, ok, b"text/html; charset=utf-8", PAGE, PAGE_HEADERS)
+            case "/live":
+                await send_whole(send, ok, b"text/html; charset=utf-8", LIVE_PAGE, PAGE_HEADERS)
             case "/ready":
                 await self._send_readiness(context, caller)
             case "/openapi.json":

@@ -1,10 +1,20 @@
-"""The page at ``/``: one file, no build, nothing loaded from elsewhere."""
+"""The pages at ``/`` and ``/live``: each one file, no build, nothing loaded from elsewhere."""
 
 from importlib.resources import files
 
-PAGE = files("headstart.serve").joinpath("page.html").read_bytes()
+_FOLDER = files("headstart.serve")
+_LIVE_CAMERA = "/* live_camera.js */"
+"""Where the script of the live camera, a file of its own, stands in the page."""
 
-# Only the page's own scripts and styles run, and they connect to this server only.
+PAGE = _FOLDER.joinpath("page.html").read_bytes()
+LIVE_PAGE = (
+    _FOLDER.joinpath("live.html")
+    .read_text()
+    .replace(_LIVE_CAMERA, _FOLDER.joinpath("live_camera.js").read_text())
+    .encode()
+)
+
+# Only the pages' own scripts and styles run, and they connect to this server only.
 PAGE_HEADERS = [
     (
         b"content-security-policy",

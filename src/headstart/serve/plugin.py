@@ -89,6 +89,8 @@ class HeadstartMiddleware:
     def _open(self, app: Any) -> None:
         state = app.state
         settings = getattr(state.args, "headstart", None) or Settings.from_environment()
+        if settings.compare and not hasattr(state.args, "headstart_bare"):
+            raise SettingsError("compare is for `headstart serve`: start it so, or leave it out")
         engine = EngineClient(state.engine_client)
         for name in ("openai_serving_chat", "openai_serving_completion"):
             if (serving := getattr(state, name, None)) is not None:
@@ -124,7 +126,8 @@ class HeadstartMiddleware:
         if (view := _view(config, settings)).num_frames is not None:
             target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
             limits, note = settings.limits, access_log.note_error
-            cameras = Cameras(target, entrance, decoder, room, limits, note)
+            bare = getattr(state.args, "headstart_bare", None)
+            cameras = Cameras(target, entrance, decoder, room, limits, note, bare)
         self._live = LiveRoute(settings, entrance, cameras, access_log)
         # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop = asyncio.get_running_loop()

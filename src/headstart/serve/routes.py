@@ -45,6 +45,7 @@ METRICS = "/metrics"
 
 ROUTES = (
     Route("GET", "/", Access.PUBLIC, ours=True),
+    Route("GET", "/live", Access.PUBLIC, ours=True),
     Route("GET", "/health", Access.PUBLIC),
     Route("GET", "/ready", Access.PUBLIC, ours=True),
     Route("GET", METRICS, Access.AUTHENTICATED),

@@ -9,11 +9,12 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from headstart.engine.drafter.channel import ChannelLease
 from headstart.engine.drafter.placement import Placement, few_kernels
+from headstart.engine.headstart import Headstart
 from headstart.engine.installation import require_engine
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
@@ -99,7 +100,7 @@ def serve(settings: Settings) -> None:
     os.environ.update(environment())
     if settings.max_draft_tokens:
         os.environ.update(few_kernels(os.environ).environment)
-    with _channel(settings) as channel:
+    with _channel(settings) as channel, _bare(settings) as bare:
         found = arguments(settings, channel)
         placement = _placement(settings, found)
         translated = translated_for(settings.target, settings.event_drafter)
@@ -109,12 +110,27 @@ def serve(settings: Settings) -> None:
         args.headstart = replace(
             settings, drafter_resources=placement.drafter, translated_for=translated
         )
+        args.headstart_bare = bare
         import uvloop
         from vllm.entrypoints.launchers.api_server.entry import run_server
 
         uvloop.run(run_server(args))
     if getattr(args, "engine_died", False):
         sys.exit(1)
+
+
+@contextmanager
+def _bare(settings: Settings) -> Iterator[Headstart | None]:
+    """vLLM alone, with the engine's arguments of the target, where it is compared with."""
+    if not settings.compare:
+        yield None
+        return
+    from vllm import AsyncEngineArgs
+
+    names = {field.name for field in fields(AsyncEngineArgs)}
+    vllm = {name: given for name, given in settings.vllm.items() if name in names}
+    with Headstart(settings.target, max_draft_tokens=0, vllm=vllm) as bare:
+        yield bare
 
 
 @contextmanager

@@ -160,6 +160,8 @@ class Settings:
     """A directory of clips that the page offers."""
     open: bool = False
     """Whether requests need no key; all clients are then one tenant."""
+    compare: bool = False
+    """Whether an engine of vLLM alone runs beside the target, for live cameras to compare with."""
     origins: tuple[str, ...] = ()
     """Web pages of these origins may use an open server's live socket, besides its own."""
     path: Path | None = None
@@ -228,7 +230,8 @@ class Settings:
             if name not in known or not isinstance(table, dict):
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
         media = _checked("media", tables.get("media", {}), {"root": str, "domains": list})
-        plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory", "open"}
+        plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory"}
+        plain |= {"open", "compare"}
         hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
         paths: dict[str, Any] = dict.fromkeys(("memory_log", "log", "demo"), str)
         kinds = {**hints, **paths, "origins": list}

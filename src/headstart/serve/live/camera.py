@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable
 from http import HTTPStatus
 
+from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.client.wire import CloseCode, Media
 from headstart.engine.session import Session
@@ -17,7 +18,9 @@ from headstart.live.session import LiveSession
 from headstart.live.standing import Standing
 from headstart.live.when import WhenChanged
 from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowQuestion
 from headstart.serve import metrics
+from headstart.serve.live.comparison import Comparison
 from headstart.serve.live.gate import Gate
 from headstart.serve.live.intake import Intake
 from headstart.serve.live.kept_answers import MAX_KEPT, KeptAnswers
@@ -41,9 +44,17 @@ class Camera:
     """Used from one event loop only. `start` it there; `close` gives everything back."""
 
     def __init__(
-        self, gate: Gate, session: Session, start: Start, on_failure: Callable[[Exception], None]
+        self,
+        gate: Gate,
+        session: Session,
+        start: Start,
+        on_failure: Callable[[Exception], None],
+        bare: Session | None = None,
     ) -> None:
-        """``on_failure`` is told of errors that are the server's own."""
+        """``on_failure`` is told of errors that are the server's own.
+
+        Where the client wants to compare, vLLM alone is asked too, over ``bare``.
+        """
         self.tenant, self.stream = gate.tenant, start.stream
         self.token = secrets.token_urlsafe(32)
         self._gate, self._on_failure = gate, on_failure
@@ -58,12 +69,17 @@ class Camera:
             sensor=start.sensor_size,
         )
         self._standing: Standing | None = None
+        self._comparison: Comparison | None = None
         if start.question is not None:
+            if start.compare and bare is not None:
+                asked = WindowQuestion(start.question, start.max_tokens, start.json_schema)
+                self._comparison = Comparison(bare, asked, self._compared)
             self._standing = self._live.standing(
                 start.question,
                 max_tokens=start.max_tokens,
                 schema=start.json_schema,
                 on_shown=self._show if start.previews else None,
+                on_answer=None if self._comparison is None else self._comparison.offer,
             )
         self._kept = KeptAnswers()
         self._muted = 0
@@ -171,6 +187,8 @@ class Camera:
         self.counts()
         self._live.close()
         self._intake.close()
+        if self._comparison is not None:
+            self._comparison.close()
         if self._outgoing is not None:
             self._outgoing.finish(self._end_code)
 
@@ -246,11 +264,18 @@ class Camera:
             self._mention(self._refusal_of(error), asked.id)
 
     def _charge(self, answer: WindowAnswer) -> None:
+        self._charge_tokens(answer.answer)
+        metrics.count_live_answer(answer.answer, self.tenant)
+
+    def _charge_tokens(self, said: Answer) -> None:
         """What was computed: frames that were computed before have been charged before."""
-        said = answer.answer
         computed = said.num_prompt_tokens - said.num_cached_tokens + len(said.token_ids)
         self._gate.entrance.quota.charge(self.tenant, computed)
-        metrics.count_live_answer(said, self.tenant)
+
+    def _compared(self, message: Message, said: Answer) -> None:
+        self._charge_tokens(said)
+        if self._outgoing is not None:
+            self._outgoing.mention(message)
 
     def _show(self, shown: Shown) -> None:
         number = 0 if self._standing is None else self._standing.counts.asked

@@ -5,6 +5,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 
+from headstart.engine.headstart import Headstart
 from headstart.engine.loop_thread import EngineLoop
 from headstart.engine.manner import Manner
 from headstart.engine.session import Session
@@ -36,7 +37,10 @@ class Cameras:
         room: MediaRoom,
         limits: Limits,
         on_failure: Callable[[Exception], None],
+        bare: Headstart | None = None,
     ) -> None:
+        """``bare`` is vLLM alone, where the server compares with it."""
+        self._bare = bare
         self._target, self._loop = target, EngineLoop(asyncio.get_running_loop())
         self._entrance, self._decoder, self._room = entrance, decoder, room
         self._limits, self._on_failure = limits, on_failure
@@ -49,6 +53,11 @@ class Cameras:
         grammar = grammar_of(start.json_schema, self._limits)
         if grammar is not None:
             await self._decoder.check_grammar(tenant, grammar)
+        if start.compare and self._bare is None:
+            raise bad_request(
+                "this server has no engine to compare with: start it with --compare, or leave"
+                " compare out"
+            )
         if len(self._cameras) >= self._limits.max_live:
             metrics.TURNED_AWAY.labels("full").inc()
             raise too_much("too many live cameras are connected")
@@ -59,7 +68,8 @@ class Cameras:
         key, manner = StreamKey(tenant, start.stream), Manner(start.system)
         session = Session(self._target, self._loop, key, manner)
         gate = Gate(tenant, self._entrance, self._decoder, self._room, self._limits)
-        camera = Camera(gate, session, start, self._on_failure)
+        bare = self._bare.session(start.stream, tenant, manner) if self._bare else None
+        camera = Camera(gate, session, start, self._on_failure, bare)
         self._cameras[_name(tenant, camera.token)] = camera
         self._count(tenant, 1)
         camera.attach(outgoing, 0, is_new=True)

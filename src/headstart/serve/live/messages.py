@@ -44,6 +44,7 @@ class Start(Body):
     simulate_events: bool = False
     sensor: Sensor | None = None
     previews: bool = False
+    compare: bool = False
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -51,8 +52,8 @@ class Start(Body):
             raise rule("sensor is for events that you send; leave it or simulate_events out")
         if self.at_least_s is not None and self.when != "changed":
             raise rule('at_least_s goes with "when": "changed"; leave it out, or say so')
-        if self.question is None and (self.json_schema is not None or self.previews):
-            raise rule("schema and previews go with a standing question; add question")
+        if self.question is None and (self.json_schema or self.previews or self.compare):
+            raise rule("schema, previews and compare go with a standing question; add question")
         if self.when == "changed" and not self.simulate_events and self.sensor is None:
             raise rule(
                 '"when": "changed" needs events: set simulate_events, or name the sensor whose'
