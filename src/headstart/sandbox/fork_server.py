@@ -88,5 +88,7 @@ def _mapped(fd: int, access: int) -> memoryview:
 
 
 if __name__ == "__main__":
+    # Ctrl-C goes to all processes of a terminal. The pool decides when this one ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(ConnectionError):
         serve(socket.socket(fileno=0))
