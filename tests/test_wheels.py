@@ -64,10 +64,10 @@ def modules(package: Path) -> set[str]:
     return {str(path.relative_to(package.parent)) for path in package.rglob("*.py")}
 
 
-def test_headstart_brings_its_modules_its_types_and_its_page_and_no_lab(headstart_wheel):
+def test_headstart_brings_its_modules_its_types_and_its_pages_and_no_lab(headstart_wheel):
     files = files_in(headstart_wheel)
-    page = "headstart/serve/" + next((ROOT / "src/headstart/serve").glob("*.html")).name
-    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", page}
+    pages = {f"headstart/serve/{name}" for name in ("page.html", "live.html", "live_camera.js")}
+    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", *pages}
     assert headstart_wheel.stat().st_size < 1_000_000
 
 
@@ -84,7 +84,8 @@ def test_the_lab_registers_its_commands_and_workloads(lab_wheel):
     archive = ZipFile(lab_wheel)
     (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
     assert archive.read(entry_points).decode().split() == [
-        *("[headstart.commands]", "lab", "=", "headstart_lab.cli:app"),
+        *("[headstart.commands]", "demo", "=", "headstart_lab.cli.live_demo:app"),
+        *("lab", "=", "headstart_lab.cli:app"),
         *("[headstart.sources]", "drive", "=", "headstart_lab.live_drive:open_drive"),
         *("[headstart.workloads]", "lab", "=", "headstart_lab.workloads:lab_workloads"),
     ]
