@@ -178,19 +178,18 @@ def test_a_drafter_with_another_tokenizer_is_heard(chat_server, client, plain, c
     expected = plain.get_tokenizer().decode(said(plain, body))
     asked = with_events(body, url=(clips / "street.npz").as_uri(), **WINDOW)
     streamed = {**asked, "stream": True, "headstart": {"preview": True}}
-    heard: list[str] = []
 
     def is_heard() -> bool:
         chunks = chunks_of(client.post(CHAT, json=streamed).text)
         assert content_of(chunks) == expected
         told = [chunk.get("headstart", {}) for chunk in chunks]
-        heard.extend(one["preview"] for one in told if one.get("source") == "eventgpt")
-        return bool(heard)
+        previews = [one["preview"] for one in told if one.get("source") == "eventgpt"]
+        # Its words, and not the target's pieces that happen to have the same numbers. A preview
+        # that comes later begins with what the untrained target has said by then.
+        return any(re.fullmatch(r"[A-Z][a-z]+( [a-z]+)+[A-Za-z ,.']*", text) for text in previews)
 
     # The target, which is much smaller, may have answered before.
     chat_server.wait_until(is_heard, "a preview of the drafter's words", 300)
-    # Its words, and not the target's pieces that happen to have the same numbers.
-    assert all(re.fullmatch(r"[A-Za-z ,.']+", text) for text in heard)
 
 
 def test_a_client_that_sends_pictures_names_its_stream_in_the_address(chat_server, plain, rng):

@@ -138,8 +138,16 @@ def test_the_demo_lists_videos_with_the_events_of_the_same_name(tmp_path):
         "clips": [
             {"name": "a", "video": "/demo/a.webm", "events": None},
             {"name": "b", "video": "/demo/b.mp4", "events": "/demo/b.npz"},
-        ]
+        ],
+        "compares": False,
     }
+    (directory / "demo.json").write_text('{"question": "Why?", "plays": true, "more": 1}')
+    (reply,) = replies(lambda: gateway(directory, Answers()), ("GET", "/demo"))
+    assert [reply.json().get(name) for name in ("question", "plays", "more")] == [
+        "Why?",
+        True,
+        None,
+    ]
 
 
 def test_a_body_counts_against_its_tenants_bytes_as_it_arrives(tmp_path):

@@ -35,6 +35,7 @@ from tests.serve.live_camera import (
 from tests.serve.servers import MAX_TENANT_LIVE, metric
 
 pytestmark = pytest.mark.engine
+MAX_REPEATS = 20
 
 
 def test_a_window_is_answered_as_the_same_pictures_are_over_http(server):
@@ -43,7 +44,7 @@ def test_a_window_is_answered_as_the_same_pictures_are_over_http(server):
         started = camera.start(stream="equal")
         assert (started["num_frames"], started["resumed"]) == (NUM_SLOTS, False)
         said = []
-        for number, pictures in enumerate([*shown, shown[2]]):
+        for number, pictures in enumerate([*shown, *[shown[2]] * MAX_REPEATS]):
             camera.show_window(pictures, number)
             answer = camera.wait_for("answer")
             camera.ack(answer)
@@ -53,6 +54,10 @@ def test_a_window_is_answered_as_the_same_pictures_are_over_http(server):
             assert (answer["num_frames"], answer["num_tokens"]) == (NUM_SLOTS, MAX_TOKENS)
             assert 0 < answer["first_token_s"] <= answer["wait_s"]
             said.append(answer)
+            # The last scene again and again: what the stream said of it is its draft. Whether it
+            # is checked depends on what drafts have cost so far.
+            if number >= len(shown) and answer["accepted"]:
+                break
         camera.say({"type": "ask", "id": "how many", "question": "How many?", "max_tokens": 24})
         asked = camera.wait_for("answer")
         camera.say({"type": "end"})
@@ -60,16 +65,15 @@ def test_a_window_is_answered_as_the_same_pictures_are_over_http(server):
     for pictures, answer in zip(shown, said, strict=False):
         assert answer["text"] == said_over_http(server, pictures)
     assert len({answer["text"] for answer in said[:3]}) == 3, "each window is another scene"
-    # The fourth shows what the third showed: the stream's own words were its draft.
-    assert said[3]["text"] == said[2]["text"]
-    assert said[3]["accepted"] > 0
-    assert said[3]["num_passes"] < said[2]["num_passes"]
+    assert {answer["text"] for answer in said[3:]} == {said[2]["text"]}
+    assert said[-1]["accepted"] > 0
+    assert said[-1]["num_passes"] < said[2]["num_passes"]
     assert asked["id"] == "how many"
     assert "number" not in asked
     assert asked["text"] == said_over_http(server, shown[2], "How many?")
     assert (rest[-1], code) == ({"type": "ended"}, 1000)
-    assert rest[-2]["frames"] == {"taken": 4 * NUM_SLOTS}
-    assert rest[-2]["windows"]["asked"] == rest[-2]["windows"]["ended"] == 4
+    assert rest[-2]["frames"] == {"taken": len(said) * NUM_SLOTS}
+    assert rest[-2]["windows"]["asked"] == rest[-2]["windows"]["ended"] == len(said)
 
 
 def test_previewed_words_are_confirmed_or_taken_back(server):
