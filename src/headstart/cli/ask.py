@@ -10,7 +10,7 @@ from rich.console import Console
 
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
-from headstart.cli.starting import engine_arguments, start_headstart
+from headstart.cli.starting import Frames, engine_arguments, start_headstart
 from headstart.cli.timeline import stage_table, verdict_table
 from headstart.engine.manner import Manner
 from headstart.engine.question import schema_text
@@ -57,13 +57,7 @@ def ask(
             " greedy."
         ),
     ] = None,
-    frames: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Frames of a clip that the target is shown; else its own number, or 8.",
-        ),
-    ] = None,
+    frames: Frames = None,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Annotated[

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from headstart.bench.result import BenchResult
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, quieten
+from headstart.cli.starting import Frames, engine_arguments, quieten
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 
@@ -67,13 +67,7 @@ def bench(
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
-    frames: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Frames of a clip that the target is shown; else its own number, or 8.",
-        ),
-    ] = None,
+    frames: Frames = None,
     cameras_every: Annotated[
         float | None,
         typer.Option(

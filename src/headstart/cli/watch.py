@@ -14,7 +14,7 @@ import typer
 
 from headstart.cli.ask import parse_schema, read_schema
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, interrupts_kept, start_headstart
+from headstart.cli.starting import Frames, engine_arguments, interrupts_kept, start_headstart
 from headstart.cli.watch_output import OutputForm, output_of
 from headstart.engine.manner import Manner
 from headstart.errors import LiveError
@@ -65,13 +65,7 @@ def watch(
         float | None,
         typer.Option(help="Seconds from one window's start to the next; by default the window."),
     ] = None,
-    frames: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Frames of a window that the target is shown; else its own number, or 8.",
-        ),
-    ] = None,
+    frames: Frames = None,
     system: Annotated[str, typer.Option(help="A system prompt.")] = "",
     when: Annotated[
         Asked, typer.Option(help="Ask about every window, or where events show a change.")
