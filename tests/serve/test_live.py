@@ -277,6 +277,7 @@ RUBBISH = [
     json.dumps({**START, "step_s": 0.01}),  # 80 windows at a time
     json.dumps({**START, "max_tokens": 0}),
     json.dumps({**START, "priority": 1}),
+    json.dumps({**START, "compare": True}),  # no engine to compare with
     json.dumps({**START, "schema": {"type": "nothing"}}),
     json.dumps({**START, "schema": {"type": "object", "properties": 3}}),
     json.dumps({**START, "sensor": "0x0"}),

@@ -33,6 +33,7 @@ VALID = {
     "system": ["", "Be brief."],
     "max_tokens": [1, 4096],
     "previews": [True, False],
+    "compare": [True, False],
     "simulate_events": [True, False],
 }
 INVALID = {
@@ -46,6 +47,7 @@ INVALID = {
     "when": ["never", None, "changed"],  # the last one without events
     "at_least_s": [0, -1, "1", 5],  # the last one without "changed"
     "previews": [1, "true", None],
+    "compare": [1, "true", None],
     "simulate_events": [1, "yes", None],
     "sensor": ["", "640", "0x480", "99999x99999", 640, "6 40x480"],
     "other": [1],
@@ -85,6 +87,8 @@ def test_events_need_one_source_and_changes_need_events():
         read(**START, simulate_events=True, sensor="346x260")
     with pytest.raises(RefusedError, match="standing question"):
         read(type="start", stream="x", window_s=1, previews=True)
+    with pytest.raises(RefusedError, match="standing question"):
+        read(type="start", stream="x", window_s=1, compare=True)
 
 
 def test_the_other_messages():
