@@ -97,7 +97,7 @@ def registration(name: str) -> Registration:
 def build_cascade(
     names: Iterable[str],
     vocabulary: TextVocabulary,
-    options: MemoryOptions = MemoryOptions(),  # noqa: B008 - frozen
+    options: MemoryOptions = MemoryOptions(),
     budget: DraftBudget | None = None,
 ) -> Cascade:
     """A cascade of the drafters of these names."""
