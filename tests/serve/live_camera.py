@@ -152,7 +152,6 @@ def said_over_http(
             "messages": [{"role": "user", "content": content}],
             "max_tokens": max_tokens,
             "temperature": 0,
-            "add_special_tokens": True,  # as a live prompt begins, and Headstart.ask's
         },
     )
     assert reply.status_code == 200, reply.text

@@ -10,6 +10,8 @@ def video_prompt(question: str, system: str = "") -> str:
 
 
 CHAT_TEMPLATE = (
+    # vLLM's chat routes leave the tokenizer's first token to the template.
+    "{{ bos_token or '' }}"
     "{% for message in messages %}"
     "{% if message['role'] == 'assistant' %} ASSISTANT: {{ message['content'] }}"
     "{% elif message['role'] == 'system' %}{{ message['content'] }}"
