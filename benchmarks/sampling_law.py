@@ -114,7 +114,7 @@ def sampled(directory: Path, options: argparse.Namespace) -> tuple[Counter[tuple
         kv_cache_memory_bytes=2**26,
         enable_prefix_caching=False,
         # Random drafts never pay; here they are to be verified all the same.
-        **drafting_arguments(LENGTH, SchedulerOptions(Sources(abstain=False))),
+        **drafting_arguments(LENGTH, SchedulerOptions(Sources(abstain=False)), {}),
     )
     chance = Random(options.seed)
     counts: Counter[tuple[int, ...]] = Counter()

@@ -127,7 +127,9 @@ def scheduler(
 ) -> Scheduler:
     """Ours, or vLLM's own with ``max_draft_tokens`` 0."""
     drafting = (
-        drafting_arguments(max_draft_tokens, SchedulerOptions(sources)) if max_draft_tokens else {}
+        drafting_arguments(max_draft_tokens, SchedulerOptions(sources), {})
+        if max_draft_tokens
+        else {}
     )
     given = {
         "max_model_len": 160,

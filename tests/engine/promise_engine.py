@@ -113,7 +113,7 @@ def engine_arguments(settings: Mapping[str, Any], *, drafting: bool) -> dict[str
     hide that one of these is missing.
     """
     options = SchedulerOptions(Sources(("memory",), abstain=False))
-    flags = drafting_arguments(MAX_DRAFT_TOKENS, options) if drafting else {}
+    flags = drafting_arguments(MAX_DRAFT_TOKENS, options, {}) if drafting else {}
     return {
         "dtype": "float32",
         "enforce_eager": True,

@@ -100,7 +100,7 @@ class Target:
             block_size=BLOCK_SIZE,
             max_num_seqs=6,
             max_model_len=160,
-            **drafting_arguments(16, SchedulerOptions(Sources(abstain=False))),
+            **drafting_arguments(16, SchedulerOptions(Sources(abstain=False)), {}),
         )
 
     def prompts(self, rng, count):

@@ -134,6 +134,15 @@ def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
 
 
+def test_what_others_read_of_the_additional_config_stays_beside_ours(tiny_target):
+    from headstart.serve.server import arguments
+
+    vllm = {"additional_config": {"theirs": 1}}
+    found = arguments(Settings(target=str(tiny_target), vllm=vllm), "/run/channel")
+    assert found["additional_config"]["theirs"] == 1
+    assert found["additional_config"]["headstart"]["channel"] == "/run/channel"
+
+
 def test_an_adapter_leaves_room_for_drafts_unless_the_batch_is_given(tiny_target):
     from headstart.serve.server import arguments
 

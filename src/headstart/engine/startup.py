@@ -23,8 +23,13 @@ _BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
 _LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch
 
 
-def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict[str, Any]:
-    """vLLM's arguments, by its names; on its command line they are flags."""
+def drafting_arguments(
+    max_draft_tokens: int, options: SchedulerOptions, vllm: Mapping[str, Any]
+) -> dict[str, Any]:
+    """vLLM's arguments, by its names; on its command line they are flags.
+
+    What the caller gave in ``vllm`` of its ``additional_config``, others read there, stays.
+    """
     return {
         "scheduler_cls": "headstart.engine.scheduler.HeadstartScheduler",
         "speculative_config": {
@@ -32,7 +37,7 @@ def drafting_arguments(max_draft_tokens: int, options: SchedulerOptions) -> dict
             "model": "headstart.engine.scheduler.NoProposals",
             "num_speculative_tokens": max_draft_tokens,
         },
-        "additional_config": options.additional_config(),
+        "additional_config": {**options.additional_config(), **vllm.get("additional_config", {})},
     }
 
 
@@ -111,8 +116,7 @@ class Engines:
                 undo.callback(client.close)
                 channel = None if _num_ranks(vllm) > 1 else lease.channel.directory
                 options = SchedulerOptions(sources, channel)
-                arguments |= drafting_arguments(max_draft_tokens, options)
-                arguments["additional_config"] |= vllm.get("additional_config", {})
+                arguments |= drafting_arguments(max_draft_tokens, options, vllm)
                 arguments |= placement.target.arguments
                 view = model.view
                 arguments |= model_arguments(view, max_draft_tokens, vllm)

@@ -67,8 +67,8 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
             channel=None if settings.is_data_parallel else channel,
             memory=MemoryLimits(limits.max_memory_bytes, limits.max_tenant_memory_bytes),
         )
-        drafting = drafting_arguments(settings.max_draft_tokens, options)
-        found = {**drafting, **found}
+        drafting = drafting_arguments(settings.max_draft_tokens, options, settings.vllm)
+        found = {**drafting, **found, "additional_config": drafting["additional_config"]}
         found |= model_arguments(view, settings.max_draft_tokens, settings.vllm)
     return found
 
