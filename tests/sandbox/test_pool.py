@@ -60,7 +60,9 @@ class Sandbox:
         return next(
             child
             for child in psutil.Process().children()
-            if "headstart.sandbox.fork_server" in child.cmdline()
+            # Of a child that has ended, another test's, the command line cannot be read.
+            if child.status() != psutil.STATUS_ZOMBIE
+            and "headstart.sandbox.fork_server" in child.cmdline()
         )
 
 
@@ -251,6 +253,7 @@ def test_no_worker_sees_bytes_of_two_tenants(sandbox, street):
 
 
 def test_a_killed_fork_server_is_replaced(sandbox, street):
+    sandbox.run(sandbox.decoder.video("c", Fetched(street)))  # it is up
     before = sandbox.fork_server().pid
     os.kill(before, signal.SIGKILL)
     for tenant in "defg":
