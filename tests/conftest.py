@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.browser import browser
+from tests.engine_starts import start_by_fork_server
 
 if TYPE_CHECKING:
     from headstart import Headstart
@@ -93,6 +94,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for members in groups.values():
         members.sort(key=lambda item: item.get_closest_marker("last") is not None)
     items[:] = [item for members in sorted(groups.values(), key=length_of) for item in members]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("engine") and HAS_ENGINE:
+        start_by_fork_server()
 
 
 @pytest.hookimpl(optionalhook=True)
