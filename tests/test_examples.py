@@ -1,11 +1,15 @@
 """Each example runs as its docstring says. The server's is in tests/serve/test_openai_client.py."""
 
 import ast
+import contextlib
+import io
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +28,23 @@ def clips(tmp_path_factory) -> list[str]:
     return [str(path) for path in paths]
 
 
-def run(name: str, *arguments: object) -> str:
+@pytest.fixture
+def run(monkeypatch) -> Callable[..., str]:
+    """Runs an example and returns what it prints. In this process, which has imported vLLM."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+    def run_here(name: str, *arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return said.getvalue()
+
+    return run_here
+
+
+def run_alone(name: str, *arguments: object) -> str:
+    """The same as a person runs it."""
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
         capture_output=True,
@@ -46,14 +66,14 @@ def test_the_docstring_says_how_to_run_it(example):
 
 @pytest.mark.engine
 def test_a_second_question_on_a_clip_finds_its_frames_cached(tiny_target, clips):
-    said = run("ask.py", tiny_target, clips[0])
+    said = run_alone("ask.py", tiny_target, clips[0])
     for stage in ("load", "preprocess", "vision", "prefill", "decode"):
         assert re.search(rf"^{stage} +\d+\.\d ms$", said, flags=re.MULTILINE)
     assert re.search(r"^(\d+) of \d+ prompt tokens were cached", said, flags=re.MULTILINE)[1] != "0"
 
 
 @pytest.mark.engine
-def test_a_session_drafts_from_its_first_answer_and_shows_it_early(tiny_target, clips):
+def test_a_session_drafts_from_its_first_answer_and_shows_it_early(run, tiny_target, clips):
     said = run("session.py", tiny_target, *clips)
     counts = re.findall(r"^(\d+) passes for (\d+) tokens", said, flags=re.MULTILINE)
     (alone, num_tokens), (remembered, num_later) = [tuple(map(int, pair)) for pair in counts]
@@ -65,7 +85,7 @@ def test_a_session_drafts_from_its_first_answer_and_shows_it_early(tiny_target, 
 
 
 @pytest.mark.engine
-def test_two_cameras_are_watched_at_once(tiny_target, clips):
+def test_two_cameras_are_watched_at_once(run, tiny_target, clips):
     said = run("watch.py", tiny_target, *clips, "--window", "0.32")
     for clip in clips:  # 16 frames at 25 Hz
         waits = re.findall(rf"^{clip}: ([\d.]+) s after its last frame: ", said, re.MULTILINE)
@@ -75,13 +95,13 @@ def test_two_cameras_are_watched_at_once(tiny_target, clips):
 
 
 @pytest.mark.engine
-def test_a_drafter_of_ones_own_drafts_for_another_camera(tiny_target, clips):
+def test_a_drafter_of_ones_own_drafts_for_another_camera(run, tiny_target, clips):
     left, right = run("own_drafter.py", tiny_target, clips[0]).split("right camera: ")
     assert "accepted" not in left
     assert re.search(r"same question: [1-9]\d* of \d+ accepted", right)
 
 
-def test_a_log_is_replayed_in_the_order_of_time(tmp_path):
+def test_a_log_is_replayed_in_the_order_of_time(run, tmp_path):
     words = "We see a red car on the left and a {} straight ahead of us, waiting.".format
     log = tmp_path / "answers.jsonl"
     rows = [

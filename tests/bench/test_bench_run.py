@@ -1,32 +1,24 @@
 """A whole bench on real engines and small models: every sample, the page, the table."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from click.testing import Result
 from headstart_lab.street import street_video
+from typer.testing import CliRunner
 
 from headstart.bench.result import BARE, BenchResult
+from headstart.cli import app
 
-ROOT = Path(__file__).parents[2]
 WORKLOADS = {"fixed": 1, "json": 1, "streams-2": 2}
 """Name and number of streams."""
 METHODS = ("ngram (vLLM)", "cascade")
 ANSWERS, WARMUP, TOKENS = 4, 2, 16
 
 
-def headstart(*arguments: str) -> subprocess.CompletedProcess[str]:
-    search = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-c", "from headstart.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": search, "COLUMNS": "140"},
-    )
+def headstart(*arguments: str) -> Result:
+    """Run the command in this process, which has imported vLLM. README's runs as people run it."""
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "140"})
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +31,7 @@ def bench(tiny_target, tmp_path_factory):
     options += ["--rounds=1", "--vllm=enforce_eager=true", "--vllm=dtype=float32"]
     options += [f"--vllm=kv_cache_memory_bytes={2**28}"]
     done = headstart("bench", f"--target={tiny_target}", f"--out={out}", *options)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     return done.stdout, out
 
 
@@ -83,13 +75,13 @@ def test_the_page_is_there_and_the_result_can_be_compared_and_planned_with(bench
     out = bench[1]
     assert (out / "bench.html").read_text().count("<figure>") == len(WORKLOADS) * 7
     same = headstart("bench", "compare", f"{out}/bench.json", f"{out}/bench.json")
-    assert same.returncode == 0, same.stderr
+    assert same.exit_code == 0, same.stderr
     assert json.loads(same.stdout.splitlines()[-1]) == {
         "regressions": [],
         "compared": 2 * len(WORKLOADS),
     }
     planned = headstart("plan", "--from", f"{out}/bench.json")
-    assert planned.returncode == 0, planned.stderr
+    assert planned.exit_code == 0, planned.stderr
     assert len(json.loads(planned.stdout.splitlines()[-1])["forecast"]) == len(WORKLOADS) * 3
 
 
@@ -98,7 +90,7 @@ def test_options_keep_their_earlier_names_and_help_shows_the_new_ones(tmp_path):
     options = [f"--folder={tmp_path}", "--answers=3", f"--out={tmp_path / 'out'}"]
     for warmup in ("--warmup=3", "--settle=3"):
         done = headstart("bench", "--target=nowhere", *options, warmup, "--apart")
-        assert done.returncode == 1
+        assert done.exit_code == 1
         assert "folder has 3 clips, and 3 only warm up: raise --answers" in done.stderr
     text = headstart("bench", "--help").stdout
     assert "--warmup" in text
@@ -109,8 +101,8 @@ def test_options_keep_their_earlier_names_and_help_shows_the_new_ones(tmp_path):
 
 def test_what_does_not_exist_is_named(tmp_path):
     done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--workload=unheard-of")
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "no workload is called 'unheard-of' here; there are: fixed, rotating" in done.stderr
     done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--frames=16")
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "give --frames with --folder only" in done.stderr
