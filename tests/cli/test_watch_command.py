@@ -23,7 +23,7 @@ from headstart.cli import app
 from headstart.cli.watch import summary
 from headstart.cli.watch_output import JsonLines, TextLines
 from headstart.live.answer_log import AnswerLog, row_of
-from headstart.live.hook import HookCounts
+from headstart.live.answer_sink import DeliveryCounts
 from headstart.live.session import LiveCounts
 from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
@@ -87,7 +87,7 @@ def counts(asked=0, skipped=0, dropped=0, unread=0, **of_source):
 
 def test_the_summary_is_about_all_cameras():
     waits_s = [0.1] * 94 + [1.0] * 6
-    assert summary([counts(5, 2, 1), counts(7)], waits_s) == (
+    assert summary([counts(5, 2, 1), counts(7)], waits_s, {}) == (
         "12 windows asked, 2 skipped, 1 dropped;"
         " wait from the last frame: median 0.10 s, p95 1.00 s"
     )
@@ -97,11 +97,12 @@ def test_the_summary_tells_what_was_lost():
     told = summary(
         [counts(1, unread=4, dropped=0, reconnects=2), counts()],
         [],
-        HookCounts(3, 2, 0, "503 Busy"),
+        {"hook": DeliveryCounts(3, 2, 0, "503 Busy"), "mqtt": DeliveryCounts(5, 0, 0, "gone")},
     )
     assert told == (
         "1 windows asked, 0 skipped, 0 dropped; 4 not asked since answers were not read;"
-        " 2 reconnects; hook: 3 delivered, 2 dropped (503 Busy)"
+        " 2 reconnects; hook: 3 delivered, 2 dropped (503 Busy);"
+        " mqtt: 5 delivered, 0 dropped"
     )
 
 

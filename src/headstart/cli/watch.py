@@ -1,7 +1,7 @@
 """`headstart watch`: ask the same question about every window of one camera or of several."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
@@ -20,7 +20,9 @@ from headstart.engine.manner import Manner
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of
-from headstart.live.hook import Hook, HookCounts
+from headstart.live.answer_sink import AnswerSink, DeliveryCounts
+from headstart.live.hook import Hook
+from headstart.live.mqtt import MqttPublisher
 from headstart.live.sources.event_camera import event_camera
 from headstart.live.sources.events_beside import simulated, with_events
 from headstart.live.sources.file import video_file
@@ -91,6 +93,20 @@ def watch(
     hook: Annotated[
         str | None, typer.Option(help="An address that each answer is posted to, as JSON.")
     ] = None,
+    mqtt: Annotated[
+        str | None,
+        typer.Option(
+            envvar="HEADSTART_MQTT",
+            help="A broker that each answer is published to: mqtt://USER:PASSWORD@HOST/PREFIX.",
+        ),
+    ] = None,
+    mqtt_discovery: Annotated[
+        bool,
+        typer.Option(
+            "--mqtt-discovery",
+            help="With --mqtt: have Home Assistant make a sensor of each source.",
+        ),
+    ] = False,
     events: Annotated[
         list[str] | None,
         typer.Option(
@@ -131,6 +147,8 @@ def watch(
     make_when = _when(when, at_least, bool(events) or simulate_events)
     if events and simulate_events:
         raise LiveError("events are either recorded or simulated: leave one of the two options out")
+    if mqtt_discovery and mqtt is None:
+        raise LiveError("--mqtt-discovery is for --mqtt: name a broker, or leave it away")
     given_schema = None if schema is None else _schema(schema)
     arguments, drafter_arguments = (
         engine_arguments(vllm or []),
@@ -143,7 +161,11 @@ def watch(
         for source in sources:
             ending.callback(source.close)
         log = None if record is None else ending.enter_context(AnswerLog(record))
-        posted = None if hook is None else ending.enter_context(Hook(hook))
+        sinks: dict[str, AnswerSink] = {}
+        if hook is not None:
+            sinks["hook"] = ending.enter_context(Hook(hook))
+        if mqtt is not None:
+            sinks["mqtt"] = ending.enter_context(MqttPublisher(mqtt, has_discovery=mqtt_discovery))
         headstart = ending.enter_context(
             start_headstart(
                 target,
@@ -173,21 +195,24 @@ def watch(
                 for answer in islice(answers, max_windows):
                     waits.append(answer.wait_s)
                     out.print(answer)
+                    row = row_of(answer)
                     if log is not None:
-                        log.write(row_of(answer))
-                    if posted is not None:
-                        posted.post(row_of(answer))
+                        log.write(row)
+                    for sink in sinks.values():
+                        sink.post(row)
         except KeyboardInterrupt:
             pass
         finally:
-            if posted is not None:
-                posted.close()
-            counts = None if posted is None else posted.counts
-            typer.echo(summary(answers.counts.values(), waits, counts), err=True)
+            for sink in sinks.values():
+                sink.close()
+            deliveries = {name: sink.counts for name, sink in sinks.items()}
+            typer.echo(summary(answers.counts.values(), waits, deliveries), err=True)
 
 
 def summary(
-    cameras: Iterable[WatchCounts], waits_s: Sequence[float], hook: HookCounts | None = None
+    cameras: Iterable[WatchCounts],
+    waits_s: Sequence[float],
+    deliveries: Mapping[str, DeliveryCounts],
 ) -> str:
     """One line about all that was watched. What did not happen is left out."""
     live, sources = zip(*((each.live, each.source) for each in cameras), strict=True)
@@ -205,10 +230,10 @@ def summary(
         parts.append(f"{lost} frames lost before they were read")
     if reconnects := sum(counts.reconnects for counts in sources):
         parts.append(f"{reconnects} reconnects")
-    if hook is not None:
-        parts.append(f"hook: {hook.delivered} delivered, {hook.dropped} dropped")
-        if hook.dropped and hook.last_error:
-            parts[-1] += f" ({hook.last_error})"
+    for name, counts in deliveries.items():
+        parts.append(f"{name}: {counts.delivered} delivered, {counts.dropped} dropped")
+        if counts.dropped and counts.last_error:
+            parts[-1] += f" ({counts.last_error})"
     return "; ".join(parts)
 
 

@@ -1,0 +1,133 @@
+"""One connection to an MQTT broker, driven by the thread that uses it.
+
+The only file that knows paho-mqtt. paho's own thread is not used: it waits with `select`, which
+fails where a process has more than 1,024 files open, and nothing bounds the time of its end.
+"""
+
+import select
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from ssl import SSLContext
+from typing import Any
+
+from headstart.errors import LiveError
+from headstart.live.mqtt_address import MqttAddress
+
+CONNECT_S = 5.0
+"""How long the broker's machine may take to accept a connection, and then to agree on TLS."""
+KEEPALIVE_S = 15
+"""After so much silence the broker is asked for a sign of life, and has as long to give one."""
+LOOK_S = 1.0
+"""How often paho looks at the clock."""
+AT_LEAST_ONCE = 1
+NO_PASSWORD = ("Bad user name or password", "Not authorized")
+
+
+@dataclass(frozen=True)
+class MqttMessage:
+    """What is published."""
+
+    topic: str
+    payload: bytes
+    is_retained: bool = False
+
+
+class MqttConnection:
+    """Publishes one message after another. Every wait ends with an error when its time is over."""
+
+    def __init__(
+        self,
+        address: MqttAddress,
+        client_id: str,
+        last_will: MqttMessage,
+        *,
+        tls: SSLContext | None,
+        wake: socket.socket,
+        time_left_s: Callable[[], float],
+    ) -> None:
+        """Bytes that arrive at ``wake`` have a wait look again at what it waits for."""
+        mqtt = paho()
+        self._address, self._wake, self._time_left_s = address, wake, time_left_s
+        self._is_accepted = False
+        self._why_lost = ""
+        self._client = mqtt.Client(
+            mqtt.CallbackAPIVersion.VERSION2,
+            client_id,
+            protocol=mqtt.MQTTv311,  # every broker speaks it
+            reconnect_on_failure=False,
+        )
+        self._client.on_connect = self._on_connect
+        self._client.on_disconnect = self._on_disconnect
+        self._client.will_set(
+            last_will.topic, last_will.payload, AT_LEAST_ONCE, last_will.is_retained
+        )
+        if address.user is not None:
+            self._client.username_pw_set(address.user, address.password)
+        if tls is not None:
+            self._client.tls_set_context(tls)
+
+    def open(self) -> None:
+        """Connect, and wait until the broker has accepted."""
+        self._client.connect_timeout = max(0.001, min(CONNECT_S, self._time_left_s()))
+        self._client.connect(self._address.host, self._address.port, KEEPALIVE_S)
+        self.wait_until(lambda: self._is_accepted)
+
+    def publish(self, message: MqttMessage) -> None:
+        """Publish a message, and wait until the broker has acknowledged it."""
+        sent = self._client.publish(
+            message.topic, message.payload, AT_LEAST_ONCE, message.is_retained
+        )
+        self.wait_until(sent.is_published)
+
+    def wait_until(self, is_true: Callable[[], bool]) -> None:
+        """Keep the connection alive until something is true."""
+        while not is_true():
+            if (time_left_s := self._time_left_s()) == 0:
+                raise TimeoutError("the broker has not answered in time")
+            self._step(min(LOOK_S, time_left_s))
+
+    def say_goodbye(self) -> None:
+        """End the session: the broker does not publish the last will."""
+        self._client.disconnect()
+
+    def close(self) -> None:
+        """Close the socket. Without a goodbye the broker publishes the last will."""
+        if (connected := self._client.socket()) is not None:
+            connected.close()
+
+    def _step(self, timeout_s: float) -> None:
+        if (connected := self._client.socket()) is None:
+            raise ConnectionError(self._why_lost)
+        ready = select.poll()
+        writable = select.POLLOUT if self._client.want_write() else 0
+        ready.register(connected, select.POLLIN | writable)
+        ready.register(self._wake, select.POLLIN)
+        if (self._wake.fileno(), select.POLLIN) in ready.poll(timeout_s * 1000):
+            self._wake.recv(4096)
+        self._client.loop_read()  # always: TLS may have read more than it has handed out
+        self._client.loop_write()
+        self._client.loop_misc()
+
+    def _on_connect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
+        self._is_accepted = not reason.is_failure
+        if reason.is_failure:
+            self._why_lost = f"the broker refuses the connection: {reason}"
+            if str(reason) in NO_PASSWORD:
+                self._why_lost += "; check the user and the password in its address"
+
+    def _on_disconnect(
+        self, _client: Any, _data: Any, _flags: Any, reason: Any, _more: Any
+    ) -> None:
+        self._why_lost = self._why_lost or f"the connection is lost: {reason}"
+
+
+def paho() -> Any:
+    """The module of paho-mqtt's client. Raises `LiveError` where it is not installed."""
+    try:
+        from paho.mqtt import client
+    except ImportError as error:
+        raise LiveError(
+            "MQTT needs paho-mqtt, which is not installed: pip install 'headstart[mqtt]'"
+        ) from error
+    return client
