@@ -145,3 +145,16 @@ for address in ("ws://127.0.0.1:1", "nowhere"):
     done = run(base_install, code)
     assert "pip install 'headstart[client]'" in done.stdout, done.stderr
     assert "ws://HOST:PORT" in done.stdout
+
+
+def test_publishing_to_a_broker_says_what_to_install(base_install):
+    code = """
+from headstart import HeadstartError
+from headstart.live.mqtt import MqttPublisher
+try:
+    MqttPublisher("mqtt://127.0.0.1:1")
+except HeadstartError as error:
+    print(error)
+"""
+    done = run(base_install, code)
+    assert "pip install 'headstart[mqtt]'" in done.stdout, done.stderr

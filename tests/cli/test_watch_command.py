@@ -24,11 +24,13 @@ from headstart.cli.watch import summary
 from headstart.cli.watch_output import JsonLines, TextLines
 from headstart.live.answer_log import AnswerLog, row_of
 from headstart.live.answer_sink import DeliveryCounts
+from headstart.live.mqtt_address import topic_name
 from headstart.live.session import LiveCounts
 from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Placement
+from tests.live.mosquitto import HAS_BROKER, Broker, Subscriber, until
 
 
 def answer_of(text, stream="front", wait_s=0.25):
@@ -62,6 +64,8 @@ def street(tmp_path):
         (["{street}", "What?", "--json", "{street}"], "holds no JSON"),
         (["{street}", "What?", "--json", '{"type": }'], "--json holds no JSON"),
         (["{street}", "What?", "--hook", "receiver"], "http://HOST/PATH"),
+        (["{street}", "What?", "--mqtt", "broker"], "mqtt://HOST"),
+        (["{street}", "What?", "--mqtt-discovery"], "name a broker"),
         (["{street}", "What?", "--record", "no/such/folder.jsonl"], "cannot be written"),
         (["{street}", "What?", "--speed", "0"], "a speed of 0"),
         (["/dev/video0", "What?", "--speed", "2"], "--speed is for files"),
@@ -78,6 +82,13 @@ def test_what_cannot_be_is_said_before_an_engine_starts(words, said, street):
     assert result.exit_code == 1
     assert said in result.output
     assert "error: " in result.output
+
+
+def test_a_broker_can_be_named_where_other_users_do_not_see_its_password(street):
+    words = ["watch", str(street), "What?", "--target", "no-such-target"]
+    result = CliRunner().invoke(app, words, env={"HEADSTART_MQTT": "broker"})
+    assert result.exit_code == 1
+    assert "mqtt://HOST" in result.output
 
 
 def counts(asked=0, skipped=0, dropped=0, unread=0, **of_source):
@@ -192,6 +203,16 @@ def receiver():
     thread.join()
 
 
+@pytest.fixture
+def subscriber(tmp_path):
+    """Of a broker; None where there is none, since the command is tried anyway."""
+    if not HAS_BROKER:
+        yield None
+        return
+    with Broker(tmp_path) as broker, Subscriber(broker) as running:
+        yield running
+
+
 def descendants(pid):
     """Every process that this one has started, and theirs."""
     parents = {}
@@ -207,8 +228,8 @@ def descendants(pid):
 
 
 @pytest.mark.engine
-def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver):
-    """One run of the command: JSON lines, a schema, a log, a hook, previews, a clean end."""
+def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver, subscriber):
+    """One run of the command: JSON lines, a schema, a log, a hook, MQTT, previews, a clean end."""
     names = [tmp_path / name for name in ("left.mp4", "right.mp4")]
     for name in names:
         street_video(num_frames=480, width=96, height=64).write(name, fps=8)  # a minute
@@ -216,6 +237,8 @@ def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver):
     arguments = [*map(str, names), "Is it safe?", "--target", str(tiny_target)]
     arguments += ["--window", "1", "--output", "jsonl", "--record", str(log), "--max-tokens", "24"]
     arguments += ["--hook", f"http://127.0.0.1:{receiver.server_port}/answers"]
+    if subscriber is not None:
+        arguments += ["--mqtt", subscriber.broker.url, "--mqtt-discovery"]
     arguments += ["--json", json.dumps({"type": "object", "properties": {"a": {"enum": [1]}}})]
     arguments += ["--when", "changed", "--simulate-events", "--at-least", "2"]
     for each in ("dtype=float32", "enforce_eager=true", "block_size=32"):
@@ -255,6 +278,14 @@ def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver):
     assert f"hook: {len(rows)} delivered, 0 dropped" in told
     assert len(receiver.rows) == len(rows) == len(read_log(log))
     assert [row["target_tokens"] for row in receiver.rows] == [row["target_tokens"] for row in rows]
+    if subscriber is not None:
+        assert f"mqtt: {len(rows)} delivered, 0 dropped" in told
+        until(lambda: subscriber.statuses() == ["online", "offline"])
+        for name in map(str, names):
+            topic = f"home/cameras/{topic_name(name)}/answer"
+            sent = [row["target_tokens"] for row in rows if row["stream"] == name]
+            assert [row["target_tokens"] for row in subscriber.rows(topic)] == sent
+        assert sum(topic.startswith("homeassistant/") for topic, *_ in subscriber.received) == 2
     replayed = CliRunner().invoke(app, ["replay", str(log)])
     assert replayed.exit_code == 0
     assert "memory" in json.loads(replayed.stdout.splitlines()[-1])

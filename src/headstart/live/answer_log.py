@@ -1,6 +1,6 @@
 """Answers of windows as rows of JSON, and a log of them that `headstart replay` reads.
 
-`--output jsonl`, `--hook` and `--record` of `headstart watch` all give these rows.
+`--output jsonl`, `--hook`, `--mqtt` and `--record` of `headstart watch` all give these rows.
 """
 
 import json

@@ -35,8 +35,8 @@ class MqttPublisher:
         first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
         """``has_discovery``: have Home Assistant make a sensor for each camera."""
-        paho()  # its absence is told now
         self._address = MqttAddress.parse(url)
+        paho()  # its absence is told now
         self._has_discovery = has_discovery
         # One name for all connections: a broker that still holds the last one then ends it, and
         # publishes its will, before it takes the next. 23 characters are what every broker takes.

@@ -78,6 +78,8 @@ class MqttConnection:
         sent = self._client.publish(
             message.topic, message.payload, AT_LEAST_ONCE, message.is_retained
         )
+        if sent.rc:
+            raise ConnectionError(self._why_lost)
         self.wait_until(sent.is_published)
 
     def wait_until(self, is_true: Callable[[], bool]) -> None:
