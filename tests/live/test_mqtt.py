@@ -79,6 +79,8 @@ def test_an_answer_is_published_at_once(broker, subscriber, monkeypatch):
         for number in range(3):
             post(publisher, number)
             until(lambda number=number: publisher.counts.delivered == number + 1)
+    # Nor was it the broker that woke it, as it ends a connection that says nothing.
+    assert publisher.counts.last_error is None
 
 
 def test_a_process_with_many_open_files_can_publish(broker, subscriber):
@@ -261,6 +263,13 @@ def test_what_is_no_broker_is_tried_again_and_ends(answer):
         assert (publisher.counts.delivered, publisher.counts.dropped) == (0, 1)
         listener.shutdown(socket.SHUT_RDWR)
         server.join()
+
+
+def test_a_host_that_cannot_be_is_an_error_that_is_told():
+    publisher = MqttPublisher("mqtt://a..b", first_pause_s=300)
+    until(lambda: publisher.counts.last_error)
+    assert threads()  # it is no OSError, and has not ended it
+    publisher.close(grace_s=0.1)
 
 
 def test_tls_is_spoken_with_whom_it_trusts(tmp_path, monkeypatch):

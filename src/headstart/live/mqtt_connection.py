@@ -21,7 +21,7 @@ KEEPALIVE_S = 15
 LOOK_S = 1.0
 """How often paho looks at the clock."""
 AT_LEAST_ONCE = 1
-NO_PASSWORD = ("Bad user name or password", "Not authorized")
+WRONG_LOGIN = ("Bad user name or password", "Not authorized")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class MqttConnection:
         self._is_accepted = not reason.is_failure
         if reason.is_failure:
             self._why_lost = f"the broker refuses the connection: {reason}"
-            if str(reason) in NO_PASSWORD:
+            if str(reason) in WRONG_LOGIN:
                 self._why_lost += "; check the user and the password in its address"
 
     def _on_disconnect(
