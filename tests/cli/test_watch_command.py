@@ -271,15 +271,15 @@ def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver, s
     rows += [json.loads(line) for line in rest.splitlines()]
     assert {row["stream"] for row in rows} == set(map(str, names))
     assert all(row["target_text"].startswith("{") and row["num_frames"] for row in rows)
-    # Python may warn after the summary, where a process of vLLM's had to be ended.
-    assert any(line.startswith(tuple("123456789")) for line in told.splitlines())
-    assert "windows asked" in told
-    assert "wait from the last frame: median" in told
-    assert f"hook: {len(rows)} delivered, 0 dropped" in told
+    # The last line of ours: on a busy machine Python's resource tracker may warn after it.
+    (summed_up,) = (line for line in told.splitlines() if "windows asked" in line)
+    assert summed_up.startswith(tuple("123456789"))
+    assert "wait from the last frame: median" in summed_up
+    assert f"hook: {len(rows)} delivered, 0 dropped" in summed_up
     assert len(receiver.rows) == len(rows) == len(read_log(log))
     assert [row["target_tokens"] for row in receiver.rows] == [row["target_tokens"] for row in rows]
     if subscriber is not None:
-        assert f"mqtt: {len(rows)} delivered, 0 dropped" in told
+        assert f"mqtt: {len(rows)} delivered, 0 dropped" in summed_up
         until(lambda: subscriber.statuses() == ["online", "offline"])
         for name in map(str, names):
             topic = f"home/cameras/{topic_name(name)}/answer"
