@@ -1,5 +1,5 @@
-"""Decodes video as it arrives: the bytes of a stream, or a webcam's pictures. Beside `video` the
-only module that uses PyAV."""
+"""Decodes video as it arrives: the bytes of a stream, or a webcam's pictures. Beside `video` and
+`packets` the only module that uses PyAV."""
 
 from __future__ import annotations
 

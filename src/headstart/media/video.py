@@ -1,4 +1,5 @@
-"""RGB video as arrays: decoding files, sampling, writing. PyAV is used here and in `stream`."""
+"""RGB video as arrays: decoding files, sampling, writing. PyAV is used here, in `stream`
+and in `packets`."""
 
 from __future__ import annotations
 

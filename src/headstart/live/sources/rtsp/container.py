@@ -2,7 +2,7 @@
 
 import struct
 
-from headstart.live.sources.rtsp.description import Codec
+from headstart.media.annex_b import Codec
 
 _CODEC_IDS = {Codec.H264: b"V_MPEG4/ISO/AVC", Codec.H265: b"V_MPEGH/ISO/HEVC"}
 _WITHOUT_END = b"\x01" + b"\xff" * 7

@@ -4,17 +4,10 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass
-from enum import Enum
 from urllib.parse import urljoin
 
 from headstart.errors import SourceError
-
-
-class Codec(Enum):
-    """What can be taken out of RTP; the value is its name there."""
-
-    H264 = "H264"
-    H265 = "H265"
+from headstart.media.annex_b import Codec
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class VideoTrack:
                 if name.upper() not in Codec.__members__ or not int(clock):
                     continue
                 return cls(
-                    Codec(name.upper()),
+                    Codec[name.upper()],
                     int(payload_type),
                     int(clock),
                     _joined(base_url, _attribute(section, "control") or "*"),

@@ -4,7 +4,8 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from headstart.errors import SourceError
-from headstart.live.sources.rtsp.description import Codec, VideoTrack
+from headstart.live.sources.rtsp.description import VideoTrack
+from headstart.media.annex_b import Codec
 
 MAX_PICTURE_BYTES = 16 << 20
 _START = b"\0\0\0\1"
