@@ -1,7 +1,8 @@
 """The jobs that a confined worker runs on untrusted bytes.
 
 A job gets the pool's request, the bytes, and memory for its output. It returns a description of
-the output. The pool must check that description: the bytes may have taken over the worker.
+the output. The pool must check that description: the bytes may have taken over the worker. Only
+the job ``packet`` builds on the job before it.
 """
 
 import json
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from headstart.errors import MediaError
+from headstart.media.annex_b import Codec
 from headstart.media.events import Events, SensorSize
+from headstart.media.packets import PacketDecoder
 from headstart.media.readers.opening import open_recording
 from headstart.sandbox.filmstrip import filmstrip
 from headstart.sandbox.grammars import Grammars
@@ -28,9 +31,11 @@ class Jobs:
     def __init__(self, loaders: Loaders, grammars: Grammars | None) -> None:
         self._loaders = loaders
         self._grammars = grammars
+        self._packets: PacketDecoder | None = None
         self._by_name: dict[str, Callable[[Request, memoryview, memoryview], Result]] = {
             "video": self._video,
             "picture": self._picture,
+            "packet": self._packet,
             "events": self._events,
             "filmstrip": self._filmstrip,
             "grammar": self._grammar,
@@ -61,6 +66,17 @@ class Jobs:
         pixels = np.frombuffer(picture.tobytes(), np.uint8)
         _write(output, 0, pixels)
         return {"mode": picture.mode, "size": picture.size}
+
+    def _packet(self, request: Request, content: memoryview, output: memoryview) -> Result:
+        if request["begins"]:
+            self._packets = None  # gives its memory back before the next one takes some
+            self._packets = PacketDecoder(Codec(request["codec"]), request["max_pixels"])
+        if self._packets is None:
+            raise MediaError("no key picture came before it")
+        frame = self._packets.decode(bytes(content))
+        _write(output, 0, frame)
+        height, width, _ = frame.shape
+        return {"mode": "RGB", "size": [width, height]}
 
     def _events(self, request: Request, content: memoryview, output: memoryview) -> Result:
         events = _read(request, content)

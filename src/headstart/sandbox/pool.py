@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,12 +23,6 @@ from headstart.sandbox.fork_server import LENGTH
 from headstart.sandbox.worker import BufferSizes, SlowJobError, Worker, receive, wait_readable
 
 RESTART_S = 1.0
-MAX_JOBS = 256
-"""Of one worker, so that what a decoder leaks does not accumulate."""
-MAX_CPU_S = 30.0
-"""Of one worker, so that ordinary jobs never reach the limit that the kernel keeps."""
-MAX_PEAK_BYTES = 64 << 20
-"""A worker that used more shared memory is replaced, to give the memory back."""
 SMALL_BYTES = 1 << 20
 """Less than this is copied on the event loop, more in a thread."""
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
@@ -96,11 +90,20 @@ class Pool:
         async with self._queue.turn(tenant):
             self._num_busy += 1
             try:
-                return await self._run_on(await self._worker(tenant), job)
+                worker = await self._worker(tenant)
+                try:
+                    return await self.run_on(worker, job)
+                finally:
+                    self._keep(worker)
             finally:
                 self._num_busy -= 1
 
-    async def _run_on(self, worker: Worker, job: Job[T]) -> T:
+    def turn(self, tenant: str) -> AbstractAsyncContextManager[None]:
+        """Wait for a turn of this tenant's to compute, and hold it until the block is left."""
+        return self._queue.turn(tenant)
+
+    async def run_on(self, worker: Worker, job: Job[T]) -> T:
+        """Run a job; raises `MediaError`. Kills the worker unless it could run another."""
         is_sound = False
         try:
             result = await self._result(worker, job)
@@ -119,10 +122,15 @@ class Pool:
                 "the process that decoded it broke down, or used up its memory; send another"
             ) from error
         finally:
-            if is_sound and not _is_worn(worker):
-                self._idle.append(worker)
-            else:
+            if not is_sound:
                 worker.kill()
+
+    def _keep(self, worker: Worker) -> None:
+        """Keep a worker for its tenant's next job, unless it has worked enough."""
+        if worker.is_worn:
+            worker.kill()
+        if not worker.is_killed:
+            self._idle.append(worker)
 
     async def _result(self, worker: Worker, job: Job[T]) -> dict[str, Any]:
         if len(job.content) > SMALL_BYTES:
@@ -140,11 +148,15 @@ class Pool:
             worker.kill()
         while self._idle and len(self._idle) + self._num_busy > self._size.max_workers:
             self._idle.pop(0).kill()
+        return await self.fresh(tenant, self._buffers, self._limits)
+
+    async def fresh(self, tenant: str, buffers: BufferSizes, limits: ResourceLimits) -> Worker:
+        """A worker that has run no job yet; the caller kills it."""
         while True:
             worker = await self._fresh.get()
             self._request_worker()
             try:
-                worker.assign(tenant, self._buffers, self._limits)
+                worker.assign(tenant, buffers, limits)
             except OSError:
                 worker.kill()
             else:
@@ -215,11 +227,3 @@ class Pool:
             fork_server.wait()
         if control is not None:
             control.close()
-
-
-def _is_worn(worker: Worker) -> bool:
-    return (
-        worker.num_jobs >= MAX_JOBS
-        or worker.cpu_s >= MAX_CPU_S
-        or worker.peak_bytes > MAX_PEAK_BYTES
-    )

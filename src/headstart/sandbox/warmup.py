@@ -9,8 +9,9 @@ from contextlib import suppress
 import cv2
 import PIL.Image
 
+from headstart.media.packets import PacketDecoder
 from headstart.media.readers.preloading import preload
-from headstart.sandbox.small_video import small_video
+from headstart.sandbox.small_video import SMALL_PACKETS, small_video
 from headstart.sandbox.vllm_media import Bounds, Loaders
 
 _BOUNDS = Bounds(max_frame_pixels=1 << 20, max_clip_pixels=1 << 20, max_video_s=60)
@@ -30,3 +31,7 @@ def warm_up(loaders: Loaders) -> None:
     loaders.video(small_video(), _BOUNDS, is_jpegs=False)
     with suppress(Exception):
         loaders.video(small_video()[:300], _BOUNDS, is_jpegs=False)
+    for codec, packet in SMALL_PACKETS.items():
+        PacketDecoder(codec, _BOUNDS.max_frame_pixels).decode(packet)
+        with suppress(Exception):
+            PacketDecoder(codec, _BOUNDS.max_frame_pixels).decode(packet[:-4])

@@ -23,6 +23,12 @@ WAIT_TIMES = 8
 """By the clock a job is ended after so many times its processor time, whatever it waits for."""
 POLL_S = 0.05
 """The kernel counts processor time in steps of about 10 ms; nothing is gained by looking sooner."""
+MAX_JOBS = 256
+"""Of one worker, so that what a decoder leaks does not accumulate."""
+MAX_CPU_S = 30.0
+"""Of one worker, so that ordinary jobs never reach the limit that the kernel keeps."""
+MAX_PEAK_BYTES = 64 << 20
+"""A worker that used more shared memory is replaced, to give the memory back."""
 _SEALED = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
@@ -48,6 +54,7 @@ class Worker:
         self._output: mmap.mmap | None = None
         self.tenant = ""
         self.num_jobs = 0
+        self.is_killed = False
         self._cpu_s = 0.0
         self.peak_bytes = 0
         """Of shared memory used by the largest job so far; the kernel keeps those pages."""
@@ -80,6 +87,13 @@ class Worker:
             if self.is_alive:  # else the number may belong to another process by now
                 self._cpu_s = used_s
         return self._cpu_s
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether it has worked enough, and another should take its place."""
+        return (
+            self.num_jobs >= MAX_JOBS or self.cpu_s >= MAX_CPU_S or self.peak_bytes > MAX_PEAK_BYTES
+        )
 
     def write_input(self, content: bytes | memoryview) -> None:
         """Write the bytes of the next job to the shared memory."""
@@ -121,7 +135,10 @@ class Worker:
         return bytearray(memoryview(self._output)[start : start + num_bytes])
 
     def kill(self) -> None:
-        """End the process, whatever it is doing."""
+        """End the process, whatever it is doing. Idempotent."""
+        if self.is_killed:
+            return
+        self.is_killed = True
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)

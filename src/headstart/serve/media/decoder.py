@@ -5,8 +5,9 @@ Results are checked again here: untrusted bytes may have taken over the worker t
 
 import hashlib
 import math
+import resource
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
@@ -15,10 +16,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.errors import MediaError
+from headstart.media.annex_b import Codec
 from headstart.media.events import Events, SensorSize
+from headstart.sandbox.confinement import ResourceLimits
+from headstart.sandbox.lease import Lease
 from headstart.sandbox.pool import Job, Pool
 from headstart.sandbox.vllm_media import Bounds
-from headstart.sandbox.worker import Worker
+from headstart.sandbox.worker import BufferSizes, Worker
 from headstart.serve.media.fetcher import EventPart, Fetched
 from headstart.serve.refusal import bad_request
 from headstart.serve.settings import Limits
@@ -27,6 +31,9 @@ MAX_CHECKED_GRAMMARS = 1024
 MIN_DECODE_S = 4.0
 DECODED_BYTES_PER_S = 1 << 20
 """Small files get less processor time: one that takes much is damaged or an attack."""
+STREAM_BYTES, STREAM_BYTES_PER_PIXEL = 64 << 20, 48
+"""Memory of a process that decodes a stream: H.264 and H.265 build on up to 16 pictures, and in the
+usual kinds of them a pixel takes up to 3 bytes."""
 _MODES = {"RGB": 3, "RGBA": 4, "L": 1, "LA": 2}
 _PNG = b"\x89PNG\r\n\x1a\n"
 Result = Mapping[str, Any]
@@ -82,6 +89,31 @@ class MediaDecoder:
             tenant, request, fetched.content, self._read_picture, "the picture"
         )
 
+    def lease(self, tenant: str) -> Lease:
+        """For the encoded pictures of one camera, each of which builds on those before."""
+        pixels = self._limits.max_frame_pixels
+        most = min(self._limits.decoder_bytes, STREAM_BYTES + STREAM_BYTES_PER_PIXEL * pixels)
+        return Lease(
+            self._pool,
+            tenant,
+            BufferSizes(self._limits.max_live_message_bytes, 3 * pixels),
+            # A stream may be decoded for weeks; each picture of it is bounded.
+            ResourceLimits(cpu_s=resource.RLIM_INFINITY, memory_bytes=most),
+        )
+
+    async def encoded_picture(
+        self, lease: Lease, codec: Codec, content: bytes, *, begins: bool
+    ) -> DecodedPicture:
+        """Decode the next picture of a stream, which may begin anew with it."""
+        request = {
+            "job": "packet",
+            "codec": codec,
+            "begins": begins,
+            "max_pixels": self._limits.max_frame_pixels,
+        }
+        job = self._job(request, content, self._read_picture)
+        return await _or_refused(lease.run(job, begins=begins), "the encoded picture")
+
     async def events(self, tenant: str, fetched: Fetched, part: EventPart) -> Events:
         """Read a window of a recording."""
         request = {"job": "events", **self._window(fetched, part)}
@@ -99,7 +131,7 @@ class MediaDecoder:
             self._checked_grammars.move_to_end(name)
             return
         job = Job({"job": "grammar"}, grammar.encode(), _nothing, self._limits.grammar_s)
-        await self._run(tenant, job, "the grammar of the answer")
+        await _or_refused(self._pool.run(tenant, job), "the grammar of the answer")
         self._checked_grammars[name] = None
         while len(self._checked_grammars) > MAX_CHECKED_GRAMMARS:
             self._checked_grammars.popitem(last=False)
@@ -112,14 +144,13 @@ class MediaDecoder:
         read: Callable[[Result, Worker], T],
         what: str,
     ) -> T:
-        cpu_s = min(self._limits.decode_s, MIN_DECODE_S + len(content) / DECODED_BYTES_PER_S)
-        return await self._run(tenant, Job(request, content, read, cpu_s), what)
+        return await _or_refused(self._pool.run(tenant, self._job(request, content, read)), what)
 
-    async def _run(self, tenant: str, job: Job[T], what: str) -> T:
-        try:
-            return await self._pool.run(tenant, job)
-        except MediaError as error:
-            raise bad_request(f"{what} cannot be read: {error}") from error
+    def _job(
+        self, request: Mapping[str, Any], content: bytes, read: Callable[[Result, Worker], T]
+    ) -> Job[T]:
+        cpu_s = min(self._limits.decode_s, MIN_DECODE_S + len(content) / DECODED_BYTES_PER_S)
+        return Job(request, content, read, cpu_s)
 
     def _window(self, fetched: Fetched, part: EventPart) -> dict[str, Any]:
         return {
@@ -167,6 +198,13 @@ class MediaDecoder:
 def max_output_bytes(limits: Limits) -> int:
     """The most that a job may write: all frames of a video, or all events of a window."""
     return max(3 * limits.max_clip_pixels, 4 * limits.max_frame_pixels, 13 * limits.max_events)
+
+
+async def _or_refused(decoding: Awaitable[T], what: str) -> T:
+    try:
+        return await decoding
+    except MediaError as error:
+        raise bad_request(f"{what} cannot be read: {error}") from error
 
 
 def _read_filmstrip(result: Result, worker: Worker) -> bytes:

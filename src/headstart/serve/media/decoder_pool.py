@@ -8,8 +8,8 @@ from typing import Any
 from headstart.media.video import FORMATS
 from headstart.sandbox import seccomp
 from headstart.sandbox.confinement import ResourceLimits
-from headstart.sandbox.pool import MAX_CPU_S, Pool, PoolSize
-from headstart.sandbox.worker import BufferSizes
+from headstart.sandbox.pool import Pool, PoolSize
+from headstart.sandbox.worker import MAX_CPU_S, BufferSizes
 from headstart.serve.media.decoder import max_output_bytes
 from headstart.serve.settings import Limits, SettingsError
 
