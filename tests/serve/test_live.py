@@ -304,7 +304,8 @@ def test_rubbish_at_the_start_is_refused_with_what_to_change(server, first):
     [
         b"\x01",
         b"\x00" + bytes(20),
-        b"\x02" + bytes(20),  # a kind that this version does not have
+        b"\x04" + bytes(20),  # a kind that there is not
+        b"\x02" + bytes(20),  # encoded video, but started without a codec
         b"\xff" * 20,
         Media(MediaKind.EVENTS, 0, bytes(13)).pack(),  # started without a sensor
         json.dumps(START),

@@ -35,6 +35,7 @@ VALID = {
     "previews": [True, False],
     "compare": [True, False],
     "simulate_events": [True, False],
+    "codec": ["h264", "h265", None],
 }
 INVALID = {
     "stream": ["", "x" * 129, None, 1, ["front"]],
@@ -50,6 +51,7 @@ INVALID = {
     "compare": [1, "true", None],
     "simulate_events": [1, "yes", None],
     "sensor": ["", "640", "0x480", "99999x99999", 640, "6 40x480"],
+    "codec": ["", "vp8", "H264", 264, True, ["h264"]],
     "other": [1],
     "type": ["stop", None, 1],
 }
@@ -124,7 +126,7 @@ def test_media_are_a_kind_a_time_and_a_payload():
         b"",
         media.pack()[:9],  # no payload
         b"\x00" + media.pack()[1:],
-        b"\x02" + media.pack()[1:],
+        b"\x04" + media.pack()[1:],
         HEADER.pack(1, -1) + b"x",
         HEADER.pack(1, 2**62) + b"x",
     ):

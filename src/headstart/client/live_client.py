@@ -39,7 +39,7 @@ _log = logging.getLogger("headstart")
 
 
 class LiveClient:
-    """One camera. `send` and `ask` may be called from any thread, and so may the iterator."""
+    """One camera. Sending, `ask` and the iterator may be used from any thread."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class LiveClient:
         at_least_s: float | None = None,
         simulate_events: bool = False,
         sensor: str | None = None,
+        codec: Literal["h264", "h265"] | None = None,
         on_words: Callable[[Mapping[str, Any]], None] | None = None,
     ) -> None:
         """Connect and begin. ``url`` is the server's: ``ws://host:port``, or ``wss:``.
@@ -76,6 +77,7 @@ class LiveClient:
             "at_least_s": at_least_s,
             "simulate_events": simulate_events,
             "sensor": sensor,
+            "codec": codec,
             "previews": on_words is not None,
         }
         self._address = address_of(url)
@@ -113,9 +115,20 @@ class LiveClient:
         While the connection is broken frames are left out: the server does not see them later.
         """
         picture = frame if isinstance(frame, bytes) else _jpeg(frame)
-        messages = [Media(MediaKind.PICTURE, time_us, picture)]
+        return self._send_frame(Media(MediaKind.PICTURE, time_us, picture), events)
+
+    def send_encoded(self, packet: bytes, time_us: int, events: Events | None = None) -> bool:
+        """Send a frame as the encoder of ``codec`` gives it; returns whether it went out.
+
+        ``packet`` is one picture with start codes (Annex B), a key picture with its parameter sets.
+        Encode without B-frames. After frames that did not go out, the server needs a key picture.
+        """
+        return self._send_frame(Media(MediaKind.ENCODED, time_us, packet), events)
+
+    def _send_frame(self, frame: Media, events: Events | None) -> bool:
+        messages = [frame]
         if events is not None and len(events):
-            messages.insert(0, Media(MediaKind.EVENTS, time_us, pack_events(events)))
+            messages.insert(0, Media(MediaKind.EVENTS, frame.time_us, pack_events(events)))
         sent = all(self._send(message.pack()) for message in messages)
         self.num_unsent += not sent
         return sent

@@ -28,6 +28,8 @@ class MediaKind(IntEnum):
 
     PICTURE = 1
     """A frame: JPEG, PNG or WebP. The time is the frame's."""
+    ENCODED = 2
+    """A frame as an encoder of H.264 or H.265 gives it. The time is the frame's."""
     EVENTS = 3
     """Events since the frame before. The time is that of the frame that comes next, or earlier."""
 

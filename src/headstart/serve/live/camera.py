@@ -67,6 +67,7 @@ class Camera:
             self._mention,
             simulate=start.simulate_events,
             sensor=start.sensor_size,
+            codec=start.codec,
         )
         self._standing: Standing | None = None
         self._comparison: Comparison | None = None
@@ -106,6 +107,8 @@ class Camera:
     def attach(self, outgoing: Outgoing, number: int, *, is_new: bool) -> None:
         """Send to this client from now on, beginning with the answers after ``number``."""
         self._kept.acknowledge(number)
+        if not is_new:
+            self._intake.cut()  # the client may have sent what never came
         if self._outgoing is not None:
             taken = "this camera was resumed over another connection, which has it now"
             refusal = bad_request(taken)

@@ -8,14 +8,15 @@ that it falls into are lost, whole, and counted by the reason. The rule:
   be decoded, or if memory is short;
 - where a window begins, the tenant's rates are checked, and a request is charged;
 - pictures of a lost window are discarded until the next window begins, those that wait as well.
+
+Pictures of encoded video build on those before. After one that was lost they are discarded until
+the next key picture, and the windows that they fall into are lost too.
 """
 
 import asyncio
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -24,11 +25,13 @@ from headstart.errors import MediaError
 from headstart.live.session import LiveSession
 from headstart.live.sources.events_beside import SmallSimulator
 from headstart.live.windows import Placement
+from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart.serve.live.gate import Gate
+from headstart.serve.live.losses import Cut, Gap, Loss, Why
+from headstart.serve.live.pictures import EncodedVideo, Pictures, Stills
 from headstart.serve.live.window_grid import WindowGrid
 from headstart.serve.media.decoder import DecodedPicture
-from headstart.serve.media.fetcher import Fetched
 from headstart.serve.quota import Bucket
 from headstart.serve.refusal import RefusedError, bad_request
 
@@ -36,31 +39,7 @@ MAX_WAITING = 1024
 """Messages that wait to be decoded, besides the limit on their bytes."""
 MAX_UNREADABLE = 16
 """So many pictures or events in a row that cannot be read are no camera any more."""
-
-
-class Why(StrEnum):
-    """Why a window was lost."""
-
-    FLOOD = "flood"
-    """Pictures came faster than they are decoded, or than the limit."""
-    RATE = "rate"
-    """The tenant's requests or tokens a minute were used up."""
-    MEMORY = "memory"
-    """The tenant's media, or all, held too much memory."""
-    UNREADABLE = "unreadable"
-    """A picture or events of it could not be read."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """In place of what was lost, in the queue of what waits."""
-
-    time_us: int
-
-
-@dataclass(frozen=True)
-class Gap:
-    """In place of events that did not fit: the next picture lacks them."""
+Waiting = Media | Loss | Cut | Gap
 
 
 class Intake:
@@ -74,13 +53,22 @@ class Intake:
         *,
         simulate: bool = False,
         sensor: SensorSize | None = None,
+        codec: Codec | None = None,
     ) -> None:
-        """``on_unreadable`` is told of each picture or events that cannot be read."""
+        """``on_unreadable`` is told of each picture or events that cannot be read.
+
+        With a ``codec`` the pictures are encoded video.
+        """
         self._gate, self._live, self._on_unreadable = gate, live, on_unreadable
         self._simulator = SmallSimulator() if simulate else None
         self._sensor = sensor
+        self._pictures: Pictures = Stills(gate) if codec is None else EncodedVideo(gate, codec)
+        self._is_cut = True
+        """Whether the next picture that is decoded must build on none before."""
+        self._keyless = -1
+        """The newest window that was lost for want of a key picture."""
         self._bucket = Bucket(gate.limits.live_frames_per_minute, time.monotonic())
-        self._waiting: deque[Media | Loss | Gap] = deque()
+        self._waiting: deque[Waiting] = deque()
         self._num_bytes = 0
         self._news = asyncio.Event()
         self._is_ending = False
@@ -112,9 +100,16 @@ class Intake:
         if media.kind is MediaKind.EVENTS:
             self._put_events(media)
             return
+        if media.kind is not self._pictures.kind:
+            raise bad_request(
+                f"this camera was started to send {self._pictures.kind.name.lower()} messages (kind"
+                f" {self._pictures.kind}), not kind {media.kind}; start has codec for encoded"
+                " video, and no codec for pictures"
+            )
         if media.time_us <= self._newest_us:
             same = media.time_us == self._newest_us
             self.placed[Placement.DOUBLED if same else Placement.LATE] += 1
+            self.cut()
             return
         self._newest_us = media.time_us
         if self._grid is None:
@@ -127,6 +122,12 @@ class Intake:
         else:
             self._append(media)
 
+    def cut(self) -> None:
+        """Pictures may be missing here: the next one builds on none before."""
+        if not self._waiting or not isinstance(self._waiting[-1], Cut):
+            self._waiting.append(Cut())
+            self._news.set()
+
     def end(self) -> None:
         """No more comes: `run` returns once all that waits is taken."""
         self._is_ending = True
@@ -134,13 +135,16 @@ class Intake:
 
     async def run(self) -> None:
         """Take what waits, one after the other, until the end. Raises a refusal."""
-        while True:
-            while self._waiting:
-                await self._take(self._waiting.popleft())
-            if self._is_ending:
-                return
-            self._news.clear()
-            await self._news.wait()
+        try:
+            while True:
+                while self._waiting:
+                    await self._take(self._waiting.popleft())
+                if self._is_ending:
+                    return
+                self._news.clear()
+                await self._news.wait()
+        finally:
+            self._pictures.close()
 
     def close(self) -> None:
         """Give back the memory that is counted for the camera's frames."""
@@ -190,7 +194,7 @@ class Intake:
         self.reasons[why] += 1
         self._refused_until_us = grid.next_start_us(time_us)
         needed_until_us = grid.older_stop_us(time_us)
-        kept: deque[Media | Loss | Gap] = deque()
+        kept: deque[Waiting] = deque()
         for one in self._waiting:
             if isinstance(one, Media) and one.time_us >= needed_until_us:
                 self._discard(one)
@@ -202,10 +206,14 @@ class Intake:
 
     def _discard(self, media: Media) -> None:
         self._num_bytes -= len(media.payload)
-        if media.kind is MediaKind.PICTURE:
+        if media.kind is not MediaKind.EVENTS:
             self.placed["discarded"] += 1
 
-    async def _take(self, one: Media | Loss | Gap) -> None:
+    async def _take(self, one: Waiting) -> None:
+        if isinstance(one, Loss | Cut):
+            self._is_cut = True
+        if isinstance(one, Cut):
+            return
         if isinstance(one, Loss | Gap):
             self._events, self._lacks_events = [], True
             if isinstance(one, Loss):
@@ -248,8 +256,11 @@ class Intake:
             self._lose_now(media, Why.MEMORY)
             return
         try:
-            _check_is_picture(media.payload)
-            decoded = await self._gate.decoder.picture(self._gate.tenant, Fetched(media.payload))
+            if self._is_cut and not self._pictures.can_begin(media.payload):
+                self._wait_for_key(media)
+                return
+            decoded = await self._pictures.decode(media.payload)
+            self._is_cut = False
             pieces = None if self._lacks_events else self._events
             self._events, self._lacks_events = [], False
             await asyncio.to_thread(self._feed, decoded, media.time_us, pieces)
@@ -280,9 +291,21 @@ class Intake:
         self.reasons[why] += 1
         self.placed["unreadable" if why is Why.UNREADABLE else "discarded"] += 1
         self._events, self._lacks_events = [], True
+        self._is_cut = True
         if self._grid is not None:
             self._discarded_until_us = self._grid.next_start_us(media.time_us)
         self._live.lose(media.time_us)
+
+    def _wait_for_key(self, media: Media) -> None:
+        """Lose the windows of a picture that builds on others which are not there."""
+        self.placed["discarded"] += 1
+        self._events, self._lacks_events = [], True
+        number = -1 if self._grid is None else self._grid.newest(media.time_us)
+        if number > self._keyless:
+            self._keyless = number
+            self.reasons[Why.KEY] += 1
+            self._live.lose(media.time_us)
+            self._on_unreadable(_KEYLESS)
 
     def _tell_unreadable(self, refusal: RefusedError) -> None:
         self._num_unreadable += 1
@@ -294,7 +317,7 @@ class Intake:
         self._on_unreadable(refusal)
 
 
-def _check_is_picture(content: bytes) -> None:
-    is_webp = content[:4] == b"RIFF" and content[8:12] == b"WEBP"
-    if not is_webp and not content.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")):
-        raise MediaError("a picture is JPEG, PNG or WebP; encode it as one of them")
+_KEYLESS = bad_request(
+    "nothing can be decoded before the next key picture that brings its parameter sets: the camera"
+    " has just begun or resumed, or a picture before was lost or out of order (send no B-frames)"
+)

@@ -14,6 +14,7 @@ from headstart.answers.preview import Preview, Shown
 from headstart.errors import LiveError, MediaError
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Windows
+from headstart.media.annex_b import Codec
 from headstart.media.events import SensorSize
 from headstart.serve.bodies.kinds import Body, Count, FreeJson, Name, rule, tagged_by
 from headstart.serve.bodies.wording import refusal_of
@@ -43,6 +44,7 @@ class Start(Body):
     at_least_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     simulate_events: bool = False
     sensor: Sensor | None = None
+    codec: Annotated[Codec, Field(strict=False)] | None = None
     previews: bool = False
     compare: bool = False
 
