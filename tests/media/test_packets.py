@@ -46,6 +46,8 @@ def test_a_key_picture_without_its_parameter_sets_is_no_beginning(codec, packets
     slices = units(packets[0])[-1]
     assert not can_begin(codec, b"\0\0\1" + slices)
     assert can_begin(codec, b"".join(b"\0\0\1" + unit for unit in units(packets[0])))
+    sets, slices = units(packets[0])[:-1], units(packets[1])[-1]
+    assert not can_begin(codec, b"".join(b"\0\0\1" + unit for unit in (*sets, slices)))
     for left_out in range(2 if codec is Codec.H264 else 3):
         kept = [unit for number, unit in enumerate(units(packets[0])) if number != left_out]
         assert not can_begin(codec, b"".join(b"\0\0\1" + unit for unit in kept))

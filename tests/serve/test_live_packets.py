@@ -100,10 +100,7 @@ class EncodedCamera:
 
     @property
     def process(self) -> psutil.Process:
-        worker = self.intake._pictures._lease._worker  # type: ignore[attr-defined]
-        from tests.sandbox.test_pool import pid_of
-
-        return psutil.Process(pid_of(worker))
+        return psutil.Process(self.intake._pictures._lease.pid)  # type: ignore[attr-defined]
 
 
 def by_slot(packets: list[bytes]) -> dict[int, bytes]:
@@ -304,6 +301,7 @@ def test_a_worn_process_is_replaced_at_a_key_picture(sandbox, packets, monkeypat
             camera.put(packet, slot)
             await camera.all_taken()
             pids.append(camera.process.pid)
+            assert camera.process.num_threads() == 1
         await camera.end(running)
 
     sandbox.run(play())

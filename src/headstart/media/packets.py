@@ -19,13 +19,9 @@ class PacketDecoder:
         self._context = av.CodecContext.create(_NAMES[codec], "r")
         assert isinstance(self._context, av.VideoCodecContext)
         self._context.flags |= Flags.low_delay
-        self._context.thread_count = 1  # several would hold back as many pictures
-        self._context.options = {
-            # FFmpeg counts the edges that it adds; `decode` checks the picture itself.
-            "max_pixels": str(2 * max_pixels + (1 << 16)),
-            # A damaged picture is an error. Otherwise FFmpeg would paint over what is missing.
-            "err_detect": "explode",
-        }
+        self._context.thread_count = 1  # of many cameras each gets one processor at most
+        # FFmpeg counts the edges that it adds; `decode` checks the picture itself.
+        self._context.options = {"max_pixels": str(2 * max_pixels + (1 << 16))}
 
     def decode(self, packet: bytes) -> NDArray[np.uint8]:
         """The picture as RGB [height, width, 3]. Raises `MediaError`."""
@@ -42,7 +38,7 @@ class PacketDecoder:
                 " each message, and encode without B-frames"
             )
         (frame,) = frames
-        if frame.is_corrupt:
+        if frame.is_corrupt:  # FFmpeg has painted over what is missing
             raise MediaError("a part of it is missing")
         if frame.width * frame.height > self._max_pixels:
             raise MediaError(f"a frame may have {self._max_pixels} pixels at most")

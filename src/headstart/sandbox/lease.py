@@ -24,6 +24,12 @@ class Lease:
         self._buffers, self._limits = buffers, limits
         self._worker: Worker | None = None
 
+    @property
+    def pid(self) -> int | None:
+        """The process that has the stream now; none before it begins, and once it has ended."""
+        worker = self._worker
+        return worker.pid if worker is not None and worker.is_alive else None
+
     async def run(self, job: Job[T], *, begins: bool) -> T:
         """Run a job after the one before it. Raises `MediaError`.
 

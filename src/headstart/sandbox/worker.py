@@ -80,10 +80,19 @@ class Worker:
         return not poll.poll(0)
 
     @property
+    def pid(self) -> int:
+        """The number of its process; raises `ValueError` if the process has ended."""
+        text = Path(f"/proc/self/fdinfo/{self._pidfd}").read_text()
+        pid = int(text.partition("Pid:")[2].split()[0])
+        if pid <= 0:
+            raise ValueError("the process has ended")
+        return pid
+
+    @property
     def cpu_s(self) -> float:
         """Processor time of all its threads since it was forked; as last read once it has ended."""
         with suppress(OSError, ValueError, IndexError):
-            used_s = _processor_time(self._pidfd)
+            used_s = _processor_time(self.pid)
             if self.is_alive:  # else the number may belong to another process by now
                 self._cpu_s = used_s
         return self._cpu_s
@@ -145,9 +154,8 @@ class Worker:
         self._socket.close()
 
 
-def _processor_time(pidfd: int) -> float:
+def _processor_time(pid: int) -> float:
     """Seconds that a process has used; raises if it has ended."""
-    pid = int(Path(f"/proc/self/fdinfo/{pidfd}").read_text().partition("Pid:")[2].split()[0])
     # The second field is the program's name, which may hold anything but is in parentheses.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

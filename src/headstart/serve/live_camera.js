@@ -5,6 +5,7 @@
 //   const camera = new LiveCamera("ws://127.0.0.1:8000", key, { stream: "front", window_s: 2, question });
 //   camera.onanswer = (answer) => ...;      // also onstarted, onwords, oncompared, oncounts, ontrouble, onover
 //   camera.send(jpeg, timeUs);              // an ArrayBuffer, and microseconds that increase
+//   camera.sendEncoded(chunk);              // in place of send: started with `codec`, from a VideoEncoder
 //   camera.end();
 
 class LiveCamera {
@@ -15,6 +16,7 @@ class LiveCamera {
     this.number = 0;     // the last answer that has arrived
     this.started = null; // what the server said of the camera
     this.isOver = false;
+    this.needsKey = true; // of encoded video: whether the server can begin with a key picture only
     this.pauseMs = 200;
     this.lostMs = 0;
     for (const event of ["started", "answer", "words", "compared", "counts", "trouble", "over"])
@@ -45,13 +47,25 @@ class LiveCamera {
   }
 
   // Returns whether the picture was sent. On a slow network it is left out rather than sent late.
-  send(jpeg, timeUs) {
+  send(jpeg, timeUs) { return this.post(1, jpeg, timeUs); }
+
+  // An EncodedVideoChunk, of an encoder that is set to the format "annexb". What builds on a picture that was
+  // left out is left out too.
+  sendEncoded(chunk) {
+    if (this.needsKey && chunk.type !== "key") return false;
+    const content = new Uint8Array(chunk.byteLength);
+    chunk.copyTo(content);
+    this.needsKey = !this.post(2, content, chunk.timestamp);
+    return !this.needsKey;
+  }
+
+  post(kind, content, timeUs) {
     if (!this.started || this.isOver) return false;
     if (this.socket.readyState !== WebSocket.OPEN || this.socket.bufferedAmount > 1e6) return false;
-    const message = new Uint8Array(9 + jpeg.byteLength), view = new DataView(message.buffer);
-    view.setUint8(0, 1);
+    const message = new Uint8Array(9 + content.byteLength), view = new DataView(message.buffer);
+    view.setUint8(0, kind);
     view.setBigInt64(1, BigInt(Math.round(timeUs)));
-    message.set(new Uint8Array(jpeg), 9);
+    message.set(new Uint8Array(content), 9);
     this.socket.send(message);
     return true;
   }
@@ -61,7 +75,7 @@ class LiveCamera {
   hear(message) {
     switch (message.type) {
       case "started":
-        this.started = message; this.lostMs = 0; this.pauseMs = 200;
+        this.started = message; this.lostMs = 0; this.pauseMs = 200; this.needsKey = true;
         return this.onstarted(message);
       case "answer":
         if (message.number <= this.number) return;
