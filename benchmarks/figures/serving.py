@@ -142,6 +142,22 @@ def sandbox() -> str:
     return markdown(("clip", "in the server's process, ms", "more in a confined one, ms"), rows)
 
 
+def encoded() -> str:
+    """What the encoded video of one live camera costs."""
+    run = result("encoded_cost")
+    codecs = {"h264": "H.264", "h265": "H.265"}
+    rows = [
+        (
+            f"{label} {size}",
+            f"{run[f'{codec} {size}']['cpu_ms']:.1f}",
+            f"{run[f'{codec} {size}']['own_mib'] + run[f'{codec} {size}']['shared_mib']:.0f}",
+        )
+        for codec, label in codecs.items()
+        for size in ("640x480", "1280x720", "1920x1080", "4096x2304")
+    ]
+    return markdown(("video", "processor time a picture, ms", "memory, MiB"), rows)
+
+
 def isolation() -> str:
     """What a tenant can learn from the time of its answers."""
     run = result("serve_isolation")
@@ -169,5 +185,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "serve-fuzz": fuzz,
     "serve-fuzz-valid": fuzz_valid,
     "serve-sandbox": sandbox,
+    "serve-encoded": encoded,
     "serve-isolation": isolation,
 }
