@@ -124,9 +124,7 @@ class Intake:
 
     def cut(self) -> None:
         """Pictures may be missing here: the next one builds on none before."""
-        if not self._waiting or not isinstance(self._waiting[-1], Cut):
-            self._waiting.append(Cut())
-            self._news.set()
+        self._mark(Cut())
 
     def end(self) -> None:
         """No more comes: `run` returns once all that waits is taken."""
@@ -158,9 +156,18 @@ class Intake:
             )
         if not self._is_full(media):
             self._append(media)
-        elif not self._waiting or not isinstance(self._waiting[-1], Gap):
-            self._waiting.append(Gap())
-            self._news.set()
+        else:
+            self._mark(Gap())
+
+    def _mark(self, missing: Cut | Gap) -> None:
+        """Note what is missing behind the last message: once, however often it is."""
+        for one in reversed(self._waiting):
+            if one == missing:
+                return
+            if not isinstance(one, Cut | Gap):
+                break
+        self._waiting.append(missing)
+        self._news.set()
 
     def _append(self, media: Media) -> None:
         self._waiting.append(media)
