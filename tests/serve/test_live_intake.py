@@ -13,7 +13,7 @@ from headstart.live.windows import GrowingWindows, Windows
 from headstart.media.events import Events, SensorSize
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.gate import Gate
-from headstart.serve.live.intake import Intake
+from headstart.serve.live.intake import MAX_LOSSES, Intake
 from headstart.serve.media.decoder import DecodedPicture
 from headstart.serve.media.room import MediaRoom
 from headstart.serve.quota import Quota
@@ -61,6 +61,14 @@ class Decoder:
         if self._chance.random() < self._bad_share:
             raise bad_request("the picture cannot be read")
         return DecodedPicture(PIL.Image.new("RGB", (4, 4)), 48)
+
+
+class Stuck:
+    """Is never done."""
+
+    async def picture(self, tenant, fetched) -> DecodedPicture:
+        await asyncio.Event().wait()
+        raise AssertionError
 
 
 def intake(live: Windowed, decoder: Decoder, **limits) -> Intake:
@@ -171,6 +179,25 @@ def test_short_of_memory_no_window_begins():
 
     assert asyncio.run(run()) == {"memory": 2}
     assert live.num_fed == 0
+
+
+def test_a_client_cannot_lose_windows_without_end():
+    """While one picture is decoded for long, each of the others is in a window of its own."""
+    live = Windowed(Windows(0.01))
+
+    async def run() -> None:
+        made = intake(live, Stuck(), live_frames_per_minute=1)
+        running = asyncio.ensure_future(made.run())
+        try:
+            for number in range(2 * MAX_LOSSES):
+                made.put(Media(MediaKind.PICTURE, number * 10_000, PICTURE))
+                await asyncio.sleep(0)
+        finally:
+            assert len(made._waiting) <= MAX_LOSSES + 1
+            running.cancel()
+
+    with pytest.raises(RefusedError, match="lost faster"):
+        asyncio.run(run())
 
 
 def test_pictures_that_are_late_are_not_decoded():

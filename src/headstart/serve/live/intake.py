@@ -33,10 +33,12 @@ from headstart.serve.live.pictures import EncodedVideo, Pictures, Stills
 from headstart.serve.live.window_grid import WindowGrid
 from headstart.serve.media.decoder import DecodedPicture
 from headstart.serve.quota import Bucket
-from headstart.serve.refusal import RefusedError, bad_request
+from headstart.serve.refusal import RefusedError, bad_request, too_much
 
 MAX_WAITING = 1024
 """Messages that wait to be decoded, besides the limit on their bytes."""
+MAX_LOSSES = 8192
+"""The most that waits, lost windows included: with more a client keeps the server busy losing."""
 MAX_UNREADABLE = 16
 """So many pictures or events in a row that cannot be read are no camera any more."""
 Waiting = Media | Loss | Cut | Gap
@@ -201,15 +203,22 @@ class Intake:
         self.reasons[why] += 1
         self._refused_until_us = grid.next_start_us(time_us)
         needed_until_us = grid.older_stop_us(time_us)
-        kept: deque[Waiting] = deque()
-        for one in self._waiting:
+        kept: list[Waiting] = []
+        # What waits before another loss belongs to windows that are older still.
+        while self._waiting and not isinstance(self._waiting[-1], Loss):
+            one = self._waiting.pop()
             if isinstance(one, Media) and one.time_us >= needed_until_us:
                 self._discard(one)
             else:
                 kept.append(one)
-        self._waiting = kept
+        self._waiting.extend(reversed(kept))
         self._waiting.append(Loss(time_us))
         self._news.set()
+        if len(self._waiting) > MAX_LOSSES:
+            raise too_much(
+                "windows of this camera were lost faster than they can be counted; send less, or"
+                " take longer windows"
+            )
 
     def _discard(self, media: Media) -> None:
         self._num_bytes -= len(media.payload)
