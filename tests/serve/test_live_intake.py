@@ -200,6 +200,26 @@ def test_a_client_cannot_lose_windows_without_end():
         asyncio.run(run())
 
 
+def test_what_is_missing_takes_no_room():
+    """However a client mixes pictures that are late with events that do not fit."""
+    live, sensor = Windowed(Windows(0.4)), SensorSize(96, 64)
+    events = pack_events(_events(100, sensor))
+
+    async def run() -> int:
+        made = intake(live, Stuck(), max_live_waiting_bytes=2 * len(PICTURE))
+        made._sensor = sensor
+        running = asyncio.ensure_future(made.run())
+        made.put(Media(MediaKind.PICTURE, SLOT_US, PICTURE))
+        for _ in range(50):
+            await asyncio.sleep(0)
+            made.put(Media(MediaKind.PICTURE, 0, PICTURE))
+            made.put(Media(MediaKind.EVENTS, 0, events))
+        running.cancel()
+        return len(made._waiting)
+
+    assert asyncio.run(run()) == 2
+
+
 def test_pictures_that_are_late_are_not_decoded():
     live = Windowed(Windows(0.4))
 

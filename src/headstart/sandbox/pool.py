@@ -127,9 +127,11 @@ class Pool:
 
     def _keep(self, worker: Worker) -> None:
         """Keep a worker for its tenant's next job, unless it has worked enough."""
+        if worker.is_killed:
+            return
         if worker.is_worn:
             worker.kill()
-        if not worker.is_killed:
+        else:
             self._idle.append(worker)
 
     async def _result(self, worker: Worker, job: Job[T]) -> dict[str, Any]:
