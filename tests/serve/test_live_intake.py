@@ -200,6 +200,26 @@ def test_a_client_cannot_lose_windows_without_end():
         asyncio.run(run())
 
 
+def test_of_what_waits_the_lost_windows_are_discarded_and_older_ones_kept():
+    live = Windowed(Windows(0.4, 0.2))
+
+    async def run() -> Intake:
+        made = intake(live, Stuck(), max_live_waiting_bytes=5 * len(PICTURE))
+        running = asyncio.ensure_future(made.run())
+        for slot in range(8):
+            made.put(Media(MediaKind.PICTURE, slot * SLOT_US, PICTURE))
+            await asyncio.sleep(0)
+        running.cancel()
+        return made
+
+    made = asyncio.run(run())
+    # 0 is being decoded. 5 does not fit, and 4 is lost with it; 1 to 3 are of the window before.
+    # Then 6 fits, and is lost with 7.
+    waiting = [(type(one).__name__, one.time_us // SLOT_US) for one in made._waiting]
+    assert waiting == [("Media", 1), ("Media", 2), ("Media", 3), ("Loss", 5), ("Loss", 7)]
+    assert made.placed["discarded"] == 4
+
+
 def test_what_is_missing_takes_no_room():
     """However a client mixes pictures that are late with events that do not fit."""
     live, sensor = Windowed(Windows(0.4)), SensorSize(96, 64)
