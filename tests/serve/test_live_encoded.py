@@ -178,8 +178,10 @@ def test_a_killed_decoder_costs_its_window(server):
         camera.start(stream="killed", codec="h264")
         show_window(camera, packets, 0)
         camera.ack(camera.wait_for("answer"))
-        for process in decoders(server).values():
+        killed = list(decoders(server).values())
+        for process in killed:
             process.kill()
+        psutil.wait_procs(killed, 120)
         for slot in range(NUM_SLOTS + 1, 3 * NUM_SLOTS):  # without the key picture of window 1
             show(camera, packets[slot], slot)
             if slot == NUM_SLOTS + 1:

@@ -235,6 +235,60 @@ def test_a_killed_decoder_loses_its_windows_and_another_takes_over(sandbox, pack
     camera.check_frames(decode(packets))
 
 
+def test_a_decoder_that_ended_before_a_key_picture_costs_nothing(sandbox, packets):
+    camera = EncodedCamera(sandbox)
+
+    async def play() -> None:
+        running = asyncio.ensure_future(camera.intake.run())
+        for slot, packet in enumerate(packets):
+            if slot == 2 * GOP:
+                process = camera.process
+                process.kill()
+                process.wait(60)
+            camera.put(packet, slot)
+            await camera.all_taken()
+        await camera.end(running)
+
+    sandbox.run(play())
+    assert camera.windows == {number: window(number) for number in range(9)}
+    assert not camera.intake.reasons
+    camera.check_frames(decode(packets))
+
+
+def test_what_builds_on_a_process_that_has_ended_is_refused(sandbox, packets):
+    decoder = sandbox.decoder
+    lease = decoder.lease("")
+
+    def decoded(number: int) -> bytes:
+        begins = number % GOP == 0
+        work = decoder.encoded_picture(lease, Codec.H264, packets[number], begins=begins)
+        return sandbox.run(work).image.tobytes()
+
+    decoded(0)
+    process = psutil.Process(lease.pid)
+    process.kill()
+    process.wait(60)
+    assert lease.pid is None
+    with pytest.raises(RefusedError, match="broke down"):
+        decoded(1)
+    with pytest.raises(RefusedError, match="has ended"):
+        decoded(2)
+    assert decoded(GOP) == decode(packets)[GOP].tobytes()
+    lease.close()
+
+
+def test_with_a_key_picture_decoding_begins_anew(sandbox, packets, frames):
+    """What the decoder still held of the pictures before would come out in its place."""
+    held = encode(frames, bframes=2)
+    camera = EncodedCamera(sandbox)
+    shown = by_slot(packets[:4]) | {4: held[0]} | {8 + slot: packets[slot] for slot in range(8)}
+    sandbox.run(camera.play(shown))
+    assert "without B-frames" in camera.told[0]
+    assert camera.windows == {0: window(0), 2: window(2), 3: window(3)}
+    expected = decode(packets)
+    camera.check_frames([*expected[:8], *expected[:8]])
+
+
 def test_rubbish_loses_its_window_and_sixteen_in_a_row_the_camera(sandbox, packets):
     sets, _, _ = packets[0].partition(b"\0\0\1\x06")
     hostile = [
