@@ -36,6 +36,7 @@ SHARED_ENGINES = (
     (
         "tests/serve/test_events.py",
         "tests/serve/test_live.py",
+        "tests/serve/test_cameras.py",
         "tests/serve/test_metrics.py",
         "tests/serve/test_openai_client.py",
         "tests/serve/test_page.py",

@@ -49,9 +49,7 @@ def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
     access_log = AccessLog(tmp_path / "log")
     entrance = Entrance(settings, Quota(bounds), lambda said: None)
     cameras = CameraRoutes(settings, entrance, None)
-    return Gateway(
-        None, settings, answers, access_log, entrance, Heartbeat(respond, 30.0), cameras
-    )
+    return Gateway(None, settings, answers, access_log, entrance, Heartbeat(respond, 30.0), cameras)
 
 
 def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:

@@ -146,17 +146,29 @@ class ServerCamera extends HeardCamera {
     } catch {} // read again, from the last answer that has arrived
   }
 
+  // One at a time: where they come slowly, fewer are asked for.
   async picture() {
-    if (!this.started || this.isOver) return null;
-    const reply = await fetch(this.address + "/picture", { headers: this.headers });
-    return reply.ok ? reply.blob() : null;
+    if (!this.started || this.isOver || this.isLooking) return null;
+    this.isLooking = true;
+    try {
+      const reply = await fetch(this.address + "/picture", { headers: this.headers });
+      return reply.ok ? await reply.blob() : null;
+    } catch {
+      return null;
+    } finally {
+      this.isLooking = false;
+    }
   }
 
   acknowledge() {}
 
   async end() {
-    await fetch(this.address, { method: "DELETE", headers: this.headers });
-    this.over("");
+    try {
+      await fetch(this.address, { method: "DELETE", headers: this.headers });
+      this.over("");
+    } catch {
+      this.over("The server does not answer, so it may read on.");
+    }
   }
 
   leave() { // the server reads on without a page, so it is told

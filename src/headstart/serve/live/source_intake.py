@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +89,8 @@ class SourceIntake:
                     self._feed(arrival)
         except Exception as raised:  # told to the client, or noted in the log
             error = raised
-        self._loop.call_soon_threadsafe(self._end, error)
+        with suppress(RuntimeError):  # the server has ended, and its event loop with it
+            self._loop.call_soon_threadsafe(self._end, error)
 
     def _is_admitted(self, arrival: Arrival) -> bool:
         """In the thread, which waits for the event loop: what is counted is counted there."""
