@@ -2,6 +2,7 @@
 
 import io
 import re
+from pathlib import Path
 
 import PIL.Image
 import psutil
@@ -238,6 +239,36 @@ def test_a_camera_that_is_lost_is_connected_to_again(server, north, film, camera
             while reader.wait_for("answer")["number"] < described["answers"]["given"] + 2:
                 pass
     assert "s3cret" not in server.tail()
+
+
+def test_the_cameras_of_a_tenant_without_a_key_end(server, film, camera_port):
+    config = Path(psutil.Process(server.process.pid).environ()["HEADSTART_CONFIG"])
+    before = config.read_text()
+    changed = before.replace("[tenants]\n", '[tenants]\nbrief = ["key-1", "key-2"]\n')
+    try:
+        config.write_text(changed)
+        first, second = server.client("key-1"), server.client("key-2")
+        server.wait_until(lambda: second.get(CAMERAS).status_code == 200, "the keys known")
+        with (
+            film_camera(film, camera_port, ends=False),
+            registered(first, f"http://127.0.0.1:{camera_port}/") as camera,
+            AnswerReader(server.client("key-1"), camera["id"]) as reader,
+        ):
+            # The camera is the tenant's, whichever of its keys is left; the stream is its key's.
+            config.write_text(changed.replace('"key-1", ', ""))
+            *_, last = list(reader)
+            assert (last["type"], last["code"]) == ("error", "unauthorized")
+            assert state(second, camera) in ("connecting", "live")
+            config.write_text(before)
+            server.wait_until(lambda: second.get(CAMERAS).status_code == 401, "the key revoked")
+            server.wait_until(lambda: not decoders(server), "the camera ended")
+            config.write_text(changed)
+            server.wait_until(lambda: second.get(CAMERAS).status_code == 200, "the key back")
+            described = second.get(f"{CAMERAS}/{camera['id']}").json()
+            assert described["state"] == "ended"
+            assert "no key" in described["reason"]
+    finally:
+        config.write_text(before)
 
 
 def test_the_documents_commands_run(server, film, camera_port, tmp_path):
