@@ -15,7 +15,7 @@ from tests.live.sources.footage import encode
 from tests.serve.live_camera import MAX_TOKENS, NUM_SLOTS, QUESTION, SLOT_US, WINDOW_S
 
 CAMERAS = "/v1/cameras"
-NUM_WINDOWS = 24
+NUM_WINDOWS = 12
 FPS = 1_000_000 // SLOT_US
 WANTED = {
     "stream": "street",

@@ -35,6 +35,10 @@ def state(client, camera) -> str:
     return client.get(f"{CAMERAS}/{camera['id']}").json()["state"]
 
 
+def delivered(client, camera) -> int:
+    return client.get(f"{CAMERAS}/{camera['id']}").json()["hook"]["delivered"]
+
+
 def decoders(server) -> list[psutil.Process]:
     """The processes that decode what cameras send."""
     found = []
@@ -60,23 +64,23 @@ def test_a_camera_is_answered_about_as_the_same_frames_are_over_http(
             first = reader.wait_for("answer")
             picture = north.get(f"{CAMERAS}/{camera['id']}/picture")
             told = list(reader)
+        answers = [first, *(message for message in told if message["type"] == "answer")]
+        numbers = [answer["number"] for answer in answers]
+        server.wait_until(lambda: receiver.numbers == numbers, "all of them posted")
+        server.wait_until(lambda: delivered(north, camera) == len(numbers), "and counted")
         described = north.get(f"{CAMERAS}/{camera['id']}").json()
         listed = north.get(CAMERAS).json()["data"]
         assert [each["id"] for each in south.get(CAMERAS).json()["data"]] == []
         for path in ("", "/picture", "/answers"):
             assert south.get(f"{CAMERAS}/{camera['id']}{path}").status_code == 404
         assert south.delete(f"{CAMERAS}/{camera['id']}").status_code == 404
-        hook_delivered = receiver.numbers
         assert north.delete(f"{CAMERAS}/{camera['id']}").json()["deleted"]
         assert north.get(f"{CAMERAS}/{camera['id']}").status_code == 404
     assert "Authorization: Basic" in served.requests[0]
 
-    # Every answer came once and in order, and the hook has them, too.
-    answers = [first, *(message for message in told if message["type"] == "answer")]
-    assert [answer["number"] for answer in answers] == list(range(1, len(answers) + 1))
+    # Every answer came once and in order.
+    assert numbers == list(range(1, len(answers) + 1))
     assert told[-1] == {"type": "ended"}
-    assert hook_delivered == [answer["number"] for answer in answers]
-    assert described["hook"]["delivered"] == len(answers)
     assert (described["state"], described["reason"]) == ("ended", None)
     assert described["answers"] == {"given": len(answers), "kept": len(answers)}
     assert described["windows"]["ended"] == NUM_WINDOWS
@@ -159,6 +163,16 @@ def test_what_cannot_be_registered_is_refused(server, north, camera_port, fields
     assert reply.status_code == status, reply.text
     assert re.search(said, reply.json()["error"]["message"]), reply.text
     assert north.get(CAMERAS).json()["data"] == []
+
+
+def test_the_schema_has_the_routes_and_the_fields(server, north):
+    schema = north.get("/openapi.json").json()
+    paths = {path for path in schema["paths"] if path.startswith(CAMERAS)}
+    assert paths == {CAMERAS, *(f"{CAMERAS}/{{id}}{part}" for part in ("", "/picture", "/answers"))}
+    body = schema["paths"][CAMERAS]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    fields = schema["components"]["schemas"][body["$ref"].rpartition("/")[2]]["properties"]
+    assert {*WANTED, "source", "hook", "schema", "when"} <= set(fields)
+    assert not {"type", "sensor"} & set(fields)
 
 
 def test_rubbish_is_refused(server, north):

@@ -130,7 +130,7 @@ class HeadstartMiddleware:
             bare = getattr(state.args, "headstart_bare", None)
             places = CameraPlaces(target, entrance, decoder, room, limits, bare)
             cameras = Cameras(places, limits, note)
-            self._registry = CameraRegistry(places, settings.cameras, limits, note)
+            self._registry = CameraRegistry(places, settings.cameras, limits, access_log)
         self._live = LiveRoute(settings, entrance, cameras, access_log)
         self._gateway = Gateway(
             self._app,

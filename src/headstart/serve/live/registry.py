@@ -9,8 +9,8 @@ from headstart.live.sources.opening import camera as open_camera
 from headstart.live.sources.source import Source
 from headstart.media.stream import StreamBounds
 from headstart.sandbox.boxed_stream import StreamLimits
+from headstart.serve.access_log import AccessLog
 from headstart.serve.camera_access import CameraAccess
-from headstart.serve.live.failures import OnFailure
 from headstart.serve.live.messages import Registration
 from headstart.serve.live.places import CameraPlaces
 from headstart.serve.live.source_camera import SourceCamera
@@ -21,15 +21,18 @@ from headstart.serve.settings import Limits
 MAX_ENDED = 8
 """Cameras of one tenant that have ended and are still listed; the oldest go."""
 
+LOGGED = ("id", "source", "stream", "reason", "reconnects", "answers", "frames", "windows")
+"""What the access log gets of a camera that has ended."""
+
 
 class CameraRegistry:
     """Made in an event loop and used from it only."""
 
     def __init__(
-        self, places: CameraPlaces, access: CameraAccess, limits: Limits, on_failure: OnFailure
+        self, places: CameraPlaces, access: CameraAccess, limits: Limits, access_log: AccessLog
     ) -> None:
         self._places, self._access, self._limits = places, access, limits
-        self._on_failure = on_failure
+        self._access_log = access_log
         self._of_tenant: dict[str, dict[str, SourceCamera]] = {}
         """By id, in the order in which they were registered."""
 
@@ -43,7 +46,7 @@ class CameraRegistry:
             wanted,
             self._source(address),
             None if hook is None else Hook(hook),
-            self._on_failure,
+            self._access_log.note_error,
             self._over,
         )
         self._of_tenant.setdefault(tenant, {})[camera.id] = camera
@@ -72,7 +75,7 @@ class CameraRegistry:
         """Give the answers under way, and end every camera and its hook."""
         cameras = self._all()
         await asyncio.gather(*(camera.drain() for camera in cameras))
-        await asyncio.gather(*(camera.closed() for camera in cameras))
+        await asyncio.gather(*(camera.closed for camera in cameras))
 
     def close(self) -> None:
         """End every camera now."""
@@ -92,8 +95,15 @@ class CameraRegistry:
 
     def _over(self, camera: SourceCamera) -> None:
         """It holds nothing any more but its newest answers."""
-        self._places.give_back(camera.tenant)
         camera.close()
+        # Not before: who registers cameras without end has only so many processes.
+        camera.closed.add_done_callback(lambda _: self._places.give_back(camera.tenant))
+        described = camera.described()
+        self._access_log.note(
+            event="camera",
+            tenant=camera.tenant or None,
+            **{name: described[name] for name in LOGGED},
+        )
         ended = [one for one in self.of(camera.tenant) if one.is_over]
         for one in ended[:-MAX_ENDED]:
             self._forget(one)

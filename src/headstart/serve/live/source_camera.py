@@ -4,7 +4,7 @@ Nobody has to listen: the newest answers are kept, and posted to a hook where th
 """
 
 import asyncio
-import io
+import contextlib
 import secrets
 import threading
 import time
@@ -12,10 +12,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from enum import StrEnum
 from http import HTTPStatus
-
-import numpy as np
-import PIL.Image
-from numpy.typing import NDArray
 
 from headstart.client.wire import CloseCode
 from headstart.live.answer_log import row_of
@@ -27,12 +23,12 @@ from headstart.serve.live.failures import OnFailure
 from headstart.serve.live.kept_answers import NewestAnswers
 from headstart.serve.live.messages import Message, Registration
 from headstart.serve.live.places import Place
+from headstart.serve.live.snapshot import Snapshot
 from headstart.serve.live.source_intake import SourceIntake
 from headstart.serve.refusal import RefusedError
 
 LOOK_S = 1.0
 """How often counts are sent, and the tenant's keys are checked."""
-MAX_PICTURE_SIDE = 640
 
 
 class CameraState(StrEnum):
@@ -47,7 +43,7 @@ class CameraState(StrEnum):
 
 
 class SourceCamera(Camera):
-    """Used from one event loop only. `close` ends it, and `closed` waits until nothing is left."""
+    """Used from one event loop only. `close` ends it, and when `closed` is done nothing is left."""
 
     def __init__(
         self,
@@ -62,13 +58,16 @@ class SourceCamera(Camera):
         super().__init__(place, wanted, NewestAnswers(), on_failure)
         self.id = secrets.token_urlsafe(16)
         self._wanted, self._name, self._hook = wanted, source.name, hook
-        self._created_s = int(time.time())
+        self._created_s, self._snapshot = int(time.time()), Snapshot()
         self._pictures = SourceIntake(
             place.gate, self._live, source, simulate=wanted.simulate_events
         )
         self._begin(self._pictures)
         self._running.add_done_callback(lambda _: on_over(self))
         self._watching = asyncio.ensure_future(self._watch())
+        self._loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        """Done when the thread and the process have ended, and the hook has got what waits."""
         self._shutting = threading.Thread(target=self._shut, name=f"headstart end of {self._name}")
 
     @property
@@ -107,7 +106,7 @@ class SourceCamera(Camera):
             raise RefusedError(
                 HTTPStatus.NOT_FOUND, f"no picture: this camera is {self.state}; ask again later"
             )
-        return await asyncio.to_thread(_jpeg, newest)
+        return await self._snapshot.of(newest)
 
     def stop(self) -> None:
         """End it now; what is being answered is cancelled."""
@@ -122,14 +121,13 @@ class SourceCamera(Camera):
         if self._shutting.ident is None:
             self._shutting.start()
 
-    async def closed(self) -> None:
-        """Until the thread and the process have ended, and the hook has got what waits."""
-        await asyncio.to_thread(self._shutting.join)
-
     def _shut(self) -> None:
+        """In a thread of its own: both may take seconds."""
         self._pictures.shut()
         if self._hook is not None:
             self._hook.close()
+        with contextlib.suppress(RuntimeError):  # the server has ended, and its event loop with it
+            self._loop.call_soon_threadsafe(self.closed.set_result, None)
 
     def _given(self, answer: WindowAnswer, number: int) -> None:
         if self._hook is not None:
@@ -156,11 +154,3 @@ class SourceCamera(Camera):
         if self._final is not None:
             return self._final[0].get("message")
         return self._pictures.source.lost_because
-
-
-def _jpeg(frame: NDArray[np.uint8]) -> bytes:
-    image = PIL.Image.fromarray(frame)
-    image.thumbnail((MAX_PICTURE_SIDE, MAX_PICTURE_SIDE))
-    content = io.BytesIO()
-    image.save(content, "JPEG", quality=85)
-    return content.getvalue()
