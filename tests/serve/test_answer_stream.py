@@ -53,7 +53,7 @@ class Client:
             self.headers = dict(message["headers"])
         else:
             self.read.append(message["body"])
-            self.is_complete = not message["more_body"]
+            self.is_complete = not message.get("more_body", False)
 
     def events(self) -> list[dict[str, str]]:
         texts = b"".join(self.read).decode().split("\n\n")
