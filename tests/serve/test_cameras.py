@@ -144,15 +144,8 @@ def test_a_stream_of_answers_is_no_request_in_flight(server, north, film, camera
     ("fields", "status", "said"),
     [
         ({"source": "rtsp://192.0.2.1/"}, 403, r'hosts = \["192.0.2.1"\]'),
-        ({"source": "http://127.0.0.1/"}, 403, r'hosts = \["127.0.0.1"\]'),
         ({"hook": "http://192.0.2.1/"}, 403, r"hooks = "),
-        ({"source": "file:///etc/passwd"}, 400, "camera's address"),
-        ({"source": "rtsp://a b/"}, 400, "source must match"),
         ({"question": None}, 400, "question must be a text"),
-        ({"window_s": "2"}, 400, "window_s must be a number"),
-        ({"sensor": "96x64"}, 400, "sensor is not a field"),
-        ({"type": "start"}, 400, "type is not a field"),
-        ({"when": "changed"}, 400, "needs events"),
         ({"compare": True}, 400, "--compare"),
         ({"schema": {"type": "nonsense"}}, 400, ""),
     ],
@@ -173,12 +166,6 @@ def test_the_schema_has_the_routes_and_the_fields(server, north):
     fields = schema["components"]["schemas"][body["$ref"].rpartition("/")[2]]["properties"]
     assert {*WANTED, "source", "hook", "schema", "when"} <= set(fields)
     assert not {"type", "sensor"} & set(fields)
-
-
-def test_rubbish_is_refused(server, north):
-    for body in (b"", b"{", b"[]", b"\xff", b"1", b'{"stream": ' + b"[" * 5000):
-        assert north.post(CAMERAS, content=body).status_code == 400
-    assert north.post(CAMERAS, content=b" " * (1 << 20) + b"{}").status_code == 413
 
 
 def test_a_camera_that_cannot_be_read_says_why_and_is_listed_as_ended(server, north, camera_port):

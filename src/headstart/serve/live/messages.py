@@ -29,8 +29,8 @@ Sensor = Annotated[str, Field(pattern=r"^[0-9]{1,5}x[0-9]{1,5}$", examples=["346
 
 
 Question = Annotated[str, Field(min_length=1)]
-Text = Annotated[str, Field(pattern=r"^[!-~]{1,2048}$")]
-"""Of an address: printable ASCII without spaces."""
+AddressText = Annotated[str, Field(pattern=r"^[!-~]{1,2048}$")]
+"""Printable ASCII without spaces."""
 
 
 class Watched(Body):
@@ -105,10 +105,10 @@ class Start(Watched):
 class Registration(Watched):
     """Watch a camera that the server reads itself: the body of ``POST /v1/cameras``."""
 
-    source: Text
+    source: AddressText
     """Its address, which may hold a name and a password."""
     question: Question
-    hook: Text | None = None
+    hook: AddressText | None = None
     """Where answers are posted to."""
 
 
