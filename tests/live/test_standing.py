@@ -127,6 +127,7 @@ def test_closing_in_the_middle_leaves_nothing_and_the_next_session_works(
     camera.live.close()
     assert list(standing) == []
     assert_nothing_is_left(headstart)
+    assert camera.live.held_bytes == 0
     again = open_camera()
     standing = again.live.standing(QUESTION, max_tokens=MAX_TOKENS)
     again.feed_all(random_clip(rng, NUM_SLOTS))

@@ -52,7 +52,21 @@ def clips(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Server]:
+def camera_port() -> int:
+    """Where `server` may read a camera."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def hook_port() -> int:
+    """Where `server` may post answers to."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
+def server(
+    tmp_path_factory, clips, tiny_target, tiny_drafter, camera_port, hook_port
+) -> Iterator[Server]:
     """Started by the command that `headstart serve --print-vllm-flags` prints."""
     home = tmp_path_factory.mktemp("server")
     (home / "channel").mkdir(mode=0o700)
@@ -78,6 +92,10 @@ def server(tmp_path_factory, clips, tiny_target, tiny_drafter) -> Iterator[Serve
             "max_live_waiting_bytes": MAX_LIVE_WAITING_BYTES,
         },
         "media": {"root": clips},
+        "cameras": {
+            "hosts": [f"127.0.0.1:{camera_port}"],
+            "hooks": [f"http://127.0.0.1:{hook_port}"],
+        },
         "vllm": {**ENGINE, "enable_prompt_tokens_details": True},
         "drafter_vllm": DRAFTER_ENGINE,
     }

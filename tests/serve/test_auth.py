@@ -144,3 +144,16 @@ def test_the_file_is_checked_once_a_second(tmp_path, monkeypatch):
     assert file.keys.caller("Bearer one") == NORTH
     monkeypatch.setattr(auth_module, "CHECK_EVERY_S", 0.0)
     assert file.keys.caller("Bearer one") is None
+
+
+def test_a_tenant_is_known_while_one_of_its_keys_is_valid():
+    past, future = datetime(2001, 1, 1, tzinfo=UTC), datetime(2999, 1, 1, tzinfo=UTC)
+    tenants = {
+        "north": ["a", {"key": "b", "expires": past}],
+        "south": [{"key": "c", "expires": past}],
+        "east": [{"key": "d", "expires": future}],
+        "west": [],
+    }
+    keys = Keys.of({"tenants": tenants, "operators": {"watcher": ["e"]}})
+    known = [name for name in (*tenants, "watcher", "nobody") if keys.has_tenant(name)]
+    assert known == ["north", "east"]

@@ -11,7 +11,9 @@ from headstart.serve.access_log import AccessLog
 from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
+from headstart.serve.live.camera_routes import CameraRoutes
 from headstart.serve.quota import Quota
+from headstart.serve.routes import CAMERAS
 from headstart.serve.settings import Limits, Settings
 from tests.serve.servers import CHAT
 
@@ -46,7 +48,8 @@ def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
     settings = Settings(open=True, limits=bounds, demo=tmp_path)
     access_log = AccessLog(tmp_path / "log")
     entrance = Entrance(settings, Quota(bounds), lambda said: None)
-    return Gateway(None, settings, answers, access_log, entrance, Heartbeat(respond, 30.0))
+    cameras = CameraRoutes(settings, entrance, None)
+    return Gateway(None, settings, answers, access_log, entrance, Heartbeat(respond, 30.0), cameras)
 
 
 def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
@@ -167,9 +170,13 @@ def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants)
         settings = Settings(keys=Keys.of({"tenants": tenants}))
         access_log, quota = AccessLog(tmp_path / "log"), Quota(settings.limits)
         entrance = Entrance(settings, quota, lambda said: None)
-        return Gateway(None, settings, Answers(), access_log, entrance, Heartbeat(respond, 30.0))
+        cameras = CameraRoutes(settings, entrance, None)
+        beat = Heartbeat(respond, 30.0)
+        return Gateway(None, settings, Answers(), access_log, entrance, beat, cameras)
 
     asked = (("POST", CHAT), ("GET", "/metrics"), ("GET", "/demo"), ("GET", "/version"))
+    asked += (("POST", CAMERAS), ("GET", CAMERAS), ("DELETE", f"{CAMERAS}/x"))
+    asked += (("GET", f"{CAMERAS}/x/answers"), ("GET", f"{CAMERAS}/x/picture"))
     assert {reply.status_code for reply in replies(with_keys, *asked)} == {401}
     (ready,) = replies(with_keys, ("GET", "/ready"))
     assert json.loads(ready.text) == {"ready": True}

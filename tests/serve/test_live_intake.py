@@ -14,6 +14,7 @@ from headstart.media.events import Events, SensorSize
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.gate import Gate
 from headstart.serve.live.intake import MAX_LOSSES, Intake
+from headstart.serve.live.window_admission import WindowAdmission
 from headstart.serve.media.decoder import DecodedPicture
 from headstart.serve.media.room import MediaRoom
 from headstart.serve.quota import Quota
@@ -167,13 +168,14 @@ def test_short_of_memory_no_window_begins():
 
     async def run() -> dict[str, int]:
         made = intake(live, Decoder(random.Random(3)))
-        made._gate = Gate(
+        gate = Gate(
             "",
             SimpleNamespace(memory=SimpleNamespace(is_high=True)),
             made._gate.decoder,
             made._gate.room,
             made._gate.limits,
         )
+        made._admission = WindowAdmission(gate)
         await play(made, live, [0, SLOT_US, 4 * SLOT_US], at_once)
         return dict(made.reasons)
 

@@ -11,7 +11,15 @@ import pytest
 from headstart.client.wire import EVENT, HEADER, Media, MediaKind, pack_events, unpack_events
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.serve.live.messages import Ack, Ask, End, Resume, Start, read_message
+from headstart.serve.live.messages import (
+    Ack,
+    Ask,
+    End,
+    Resume,
+    Start,
+    read_message,
+    read_registration,
+)
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits
 from tests.serve.live_camera import START
@@ -160,3 +168,51 @@ def test_events_are_packed_in_13_bytes_and_checked():
             continue
         assert found.x.max() < 96
         assert (np.diff(found.t) >= 0).all()
+
+
+REGISTRATION = {
+    "source": "rtsp://camera/street",
+    "stream": "front",
+    "window_s": 2,
+    "question": "What is happening?",
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in VALID.items() for v in vs])
+def test_a_registration_takes_what_a_start_takes(name, value):
+    given = {**REGISTRATION, name: value}
+    if given["question"] is None:
+        with pytest.raises(RefusedError, match="question must be a text"):
+            read_registration(json.dumps(given).encode(), LIMITS)
+        return
+    read = read_registration(json.dumps(given).encode(), LIMITS)
+    assert read.model_dump(by_alias=True)[name] == value
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"1",
+        b"\xff",
+        b'{"stream": ' + b"[" * 500,
+        b" " * 4000 + b"{}",
+        *(
+            json.dumps({**REGISTRATION, name: value}).encode()
+            for name, values in {
+                **INVALID,
+                "source": ["", "rtsp://a b/", "rtsp://\u00e4/", "rtsp://a/\n", 1, None, "x" * 2049],
+                "hook": ["", "http://a b/", 1, ["http://a/"]],
+                "sensor": ["96x64"],
+                "type": ["start"],
+            }.items()
+            for value in values
+        ),
+    ],
+)
+def test_a_registration_with_a_mistake_is_refused(body):
+    with pytest.raises(RefusedError) as refused:
+        read_registration(body, LIMITS)
+    assert refused.value.status == 400

@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
 from tests.serve.live_camera import NUM_SLOTS, said_over_http
+from tests.serve.registered_camera import CAMERAS, write_film
 from tests.serve.servers import (
     CHAT,
     asking,
 )
 
 pytestmark = pytest.mark.engine
+HAS_EVENTS = """
+  [...$("events").getContext("2d").getImageData(0, 0, $("events").width, $("events").height).data]
+    .some((value) => value === 30 || value === 200)
+"""
 
 
 @pytest.mark.parametrize("width", [1200, 390], ids=["desktop", "phone"])
@@ -103,3 +109,57 @@ def test_the_example_page_shows_a_camera_and_resumes(server, browser):
             slots.setdefault(slot, base64.b64decode(content))
     expected = said_over_http(server, list(slots.values()), max_tokens=64)
     assert whole["text"] == expected
+
+
+@pytest.mark.skipif(not HAS_SERVER, reason="no RTSP server: make rtsp (as root)")
+@pytest.mark.parametrize("width", [1200, 390], ids=["desktop", "phone"])
+def test_the_live_page_has_the_server_read_a_camera(
+    server, north, browser, camera_port, tmp_path, width
+):
+    film = write_film(tmp_path / "film.mkv")
+    mounts = ["/street", pipeline(film, "rtph264pay config-interval=-1")]
+    with (
+        rtsp_server(mounts, port=str(camera_port)),
+        browser.open(f"{server.url}/live", width=width) as page,
+    ):
+        page.evaluate(
+            "$('key').value = 'key-north', $('key').dispatchEvent(new Event('change')),"
+            "$('camera').value = 'server', $('camera').dispatchEvent(new Event('change'))"
+        )
+        page.wait_for("$('state').textContent === 'the server is up'")
+        page.evaluate("$('camera').value = 'server', $('window').value = '0.8'")
+        page.evaluate("$('address').value = 'rtsp://192.0.2.1/', $('start').click()")
+        page.wait_for("$('trouble').textContent.includes('[cameras]')")  # it is not open
+        page.evaluate(
+            f"$('address').value = 'rtsp://127.0.0.1:{camera_port}/street', $('start').click()"
+        )
+        page.wait_for("document.querySelectorAll('#answers li').length >= 2")
+        page.wait_for("$('picture').width === 96 && $('picture').height === 64")
+        page.wait_for(HAS_EVENTS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        pictures = Path(os.environ.get("HEADSTART_SCREENSHOTS", tmp_path))
+        page.screenshot(pictures / f"server-{width}.png")
+        rows = page.evaluate(
+            "[...document.querySelectorAll('#answers li')].map((row) => row.dataset.answer)"
+        )
+        numbers = [json.loads(row)["number"] for row in reversed(rows)]
+        assert numbers == list(range(1, len(numbers) + 1))
+        (camera,) = [each for each in cameras(north) if each["state"] != "ended"]
+        assert camera["source"] == f"rtsp://127.0.0.1:{camera_port}/street"
+        page.evaluate("$('end').click()")
+        page.wait_for("$('state').textContent === 'ended'")
+        assert camera["id"] not in [each["id"] for each in cameras(north)]
+        # Left without a word, the page ends its camera too.
+        page.evaluate("$('start').click()")
+        page.wait_for("$('state').textContent === 'live'")
+        assert any(each["state"] != "ended" for each in cameras(north))
+        refused = ("401", "403", "404")  # without a key, a closed host, no picture yet
+        assert [said for said in page.complaints if not any(s in said for s in refused)] == []
+        page.evaluate("location.href = 'about:blank'")
+        server.wait_until(
+            lambda: all(each["state"] == "ended" for each in cameras(north)), "the camera ended"
+        )
+
+
+def cameras(client) -> list[dict]:
+    return client.get(CAMERAS).json()["data"]

@@ -350,6 +350,7 @@ def gateway_of(home: Path, answering: Stream, **tables):
     from headstart.serve.entrance import Entrance
     from headstart.serve.gateway import Gateway
     from headstart.serve.heartbeat import Heartbeat
+    from headstart.serve.live.camera_routes import CameraRoutes
     from headstart.serve.quota import Quota
     from headstart.serve.settings import Settings
 
@@ -357,7 +358,8 @@ def gateway_of(home: Path, answering: Stream, **tables):
     settings, access_log = Settings.read(home / "headstart.toml"), AccessLog(home / "log")
     heartbeat = Heartbeat(lambda: asyncio.sleep(0), 30.0)
     entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
-    return Gateway(None, settings, answering, access_log, entrance, heartbeat)
+    cameras = CameraRoutes(settings, entrance, None)
+    return Gateway(None, settings, answering, access_log, entrance, heartbeat, cameras)
 
 
 async def request(gateway, key: str, read=lambda message: asyncio.sleep(0)) -> dict:

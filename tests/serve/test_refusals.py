@@ -5,11 +5,19 @@ import http.client
 import json
 import signal
 import threading
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from tests.serve.live_camera import NUM_SLOTS, LiveCamera, jpegs
+from tests.serve.registered_camera import (
+    CAMERAS,
+    WANTED,
+    AnswerReader,
+    film_camera,
+    write_film,
+)
 from tests.serve.servers import (
     CHAT,
     MAX_TENANT_REQUESTS,
@@ -142,8 +150,18 @@ def test_half_open_connections_keep_nobody_out(server, north, clips):
             half.close()
 
 
+@pytest.fixture
+def reader(server, north, camera_port, tmp_path) -> Iterator[AnswerReader]:
+    """Of a camera that the server reads."""
+    film, source = write_film(tmp_path / "film.mkv"), f"http://127.0.0.1:{camera_port}/"
+    with film_camera(film, camera_port, ends=False):
+        camera = north.post(CAMERAS, json={**WANTED, "source": source}).json()
+        with AnswerReader(server.client(), camera["id"]) as reader:
+            yield reader
+
+
 @pytest.mark.last
-def test_told_to_end_it_finishes_what_is_under_way(server, north, clips):
+def test_told_to_end_it_finishes_what_is_under_way(server, north, clips, reader):
     """Afterwards this server is gone."""
     body = asking(clips / "street.mp4", "What is last?", max_tokens=340, ignore_eos=True)
     expected = content_of(chunks_of(north.post(CHAT, json={**body, "stream": True}).text))
@@ -152,6 +170,7 @@ def test_told_to_end_it_finishes_what_is_under_way(server, north, clips):
     waiting = threading.Thread(
         target=lambda: found.append(server.client().post(CHAT, json=asked).text)
     )
+    reader.wait_for("answer")  # its decoder is one of the children
     children = [child.pid for child in server.children()]
     camera, silent = LiveCamera(server), LiveCamera(server)
     scene = "a bus and a car wait here. " * 5
@@ -168,6 +187,7 @@ def test_told_to_end_it_finishes_what_is_under_way(server, north, clips):
     assert json.loads(answer["text"]) == {"a": scene}
     assert counts["windows"]["asked"] == 1, "none that had not ended"
     assert (ended["type"], code) == ("ended", 1001)
+    assert list(reader)[-1] == {"type": "ended"}
     (stopped,), code = silent.rest()
     assert (stopped["type"], code) == ("error", 1013)
     waiting.join(TIMEOUT_S)

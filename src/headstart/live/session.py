@@ -314,3 +314,8 @@ class LiveSession:
             self._target.feeder.withdraw(lane)
         for standing in self._standing:
             standing.cancel()
+        # Whoever keeps the session for its counts keeps no frames.
+        with self._lock:
+            self._growing.clear()
+        self._current, self._latest = (), None
+        self._lanes.clear()

@@ -212,6 +212,10 @@ class GrowingWindows:
         """End the windows whose time is over by then; their empty slots stay empty."""
         return tuple(self._end(time_us))
 
+    def clear(self) -> None:
+        """Forget all frames."""
+        self._growing, self._ended = [], []
+
     @property
     def asked_about(self) -> WindowFrames | None:
         """What a question is about now: the oldest window whose time is not over by the newest

@@ -90,6 +90,14 @@ class Keys:
         """Whether any tenant has a key."""
         return any(key.caller.may_ask for key in self.keys)
 
+    def has_tenant(self, name: str) -> bool:
+        """Whether a tenant of this name has a key that has not expired."""
+        now = datetime.now(UTC)
+        return any(
+            key.caller.may_ask and key.caller.name == name and key.is_valid(now)
+            for key in self.keys
+        )
+
     def caller(self, authorization: str) -> Caller | None:
         """The owner of the ``Bearer`` key in this header; none if it is unknown or expired."""
         scheme, _, given = authorization.partition(" ")

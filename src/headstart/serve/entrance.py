@@ -26,6 +26,10 @@ class Entrance:
         """Whose ``Bearer`` key a header holds, as of now; none without a valid key."""
         return ANYONE if self._is_open else self._keys.keys.caller(authorization)
 
+    def has_tenant(self, name: str) -> bool:
+        """Whether a tenant has a valid key, as of now; on an open server there is only one."""
+        return self._is_open or self._keys.keys.has_tenant(name)
+
     @contextmanager
     def admit(self, tenant: str) -> Iterator[Slot]:
         """Count a request as in flight until the block is left, or raise a refusal."""

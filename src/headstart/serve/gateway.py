@@ -22,6 +22,7 @@ from headstart.serve.auth import Caller
 from headstart.serve.demo import Demo
 from headstart.serve.entrance import Entrance
 from headstart.serve.heartbeat import Heartbeat
+from headstart.serve.live.camera_routes import CameraRoutes
 from headstart.serve.page import LIVE_PAGE, PAGE, PAGE_HEADERS
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import ClientDisconnectedError, RequestContext
@@ -45,6 +46,7 @@ class Gateway:
         access_log: AccessLog,
         entrance: Entrance,
         heartbeat: Heartbeat,
+        cameras: CameraRoutes,
     ) -> None:
         self._app = app
         self._settings = settings
@@ -53,6 +55,7 @@ class Gateway:
         self._demo = Demo(settings.demo, compares=settings.compare)
         self.entrance = entrance
         self._heartbeat = heartbeat
+        self._cameras = cameras
         self._beating = asyncio.create_task(heartbeat.run())
         self._schema = b""
         metrics.state_limits(settings.limits)
@@ -66,8 +69,8 @@ class Gateway:
             scope, receive, send, lambda: self._answering.engine_is_dead, stream=stream
         )
         try:
-            async with asyncio.timeout(self._settings.limits.request_s):
-                await self._dispatch(context)
+            async with asyncio.timeout(self._settings.limits.request_s) as time_limit:
+                await self._dispatch(context, time_limit)
         except RefusedError as refusal:
             await self._refuse(context, refusal)
         except TimeoutError:
@@ -83,7 +86,7 @@ class Gateway:
         finally:
             self._log(context)
 
-    async def _dispatch(self, context: RequestContext) -> None:
+    async def _dispatch(self, context: RequestContext, time_limit: asyncio.Timeout) -> None:
         """Check that the request may use its route, and answer it there."""
         route = _route_of(context)
         caller = self.entrance.caller(context.header(b"authorization"))
@@ -104,6 +107,11 @@ class Gateway:
             raise RefusedError(
                 HTTPStatus.FORBIDDEN, "an operator's key only shows metrics; use a tenant's key"
             )
+        if route.access is Access.TENANT:
+            if route.path == routes.CAMERA_ANSWERS:
+                time_limit.reschedule(None)  # a stream lasts for as long as it is read
+            await self._cameras.answer(context, route)
+            return
         with self.entrance.admit(context.tenant) as slot:
             await self._answer_admitted(context, route, slot)
 
@@ -114,6 +122,8 @@ class Gateway:
         send, ok = context.send, HTTPStatus.OK
         if not route.ours:
             await self._answering.answer(context, body, route.path)
+        elif route.path.startswith(routes.CAMERAS):
+            await self._cameras.answer(context, route, body)
         elif route.method == "POST":
             await self._upload(context, body)
         elif route.method == "DELETE":

@@ -30,7 +30,10 @@ from headstart.serve.asgi import App, Message, Receive, Scope, Send
 from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
+from headstart.serve.live.camera_routes import CameraRoutes
 from headstart.serve.live.cameras import Cameras
+from headstart.serve.live.places import CameraPlaces
+from headstart.serve.live.registry import CameraRegistry
 from headstart.serve.live.route import LiveRoute
 from headstart.serve.media import connector
 from headstart.serve.media.decoder import MediaDecoder
@@ -51,6 +54,7 @@ class HeadstartMiddleware:
         self._app = app
         self._gateway: Gateway | None = None
         self._live: LiveRoute | None = None
+        self._registry: CameraRegistry | None = None
         self._answering: Answering | None = None
         self._pool: Pool | None = None
         self._access_log: AccessLog | None = None
@@ -117,9 +121,6 @@ class HeadstartMiddleware:
         heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
         access_log = self._access_log = AccessLog(settings.log)
         entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
-        self._gateway = Gateway(
-            self._app, settings, self._answering, access_log, entrance, heartbeat
-        )
         self._state = state
         _bound_sockets(state.server.config, settings.limits)
         cameras = None
@@ -127,8 +128,19 @@ class HeadstartMiddleware:
             target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
             limits, note = settings.limits, access_log.note_error
             bare = getattr(state.args, "headstart_bare", None)
-            cameras = Cameras(target, entrance, decoder, room, limits, note, bare)
+            places = CameraPlaces(target, entrance, decoder, room, limits, bare)
+            cameras = Cameras(places, limits, note)
+            self._registry = CameraRegistry(places, settings.cameras, limits, access_log)
         self._live = LiveRoute(settings, entrance, cameras, access_log)
+        self._gateway = Gateway(
+            self._app,
+            settings,
+            self._answering,
+            access_log,
+            entrance,
+            heartbeat,
+            CameraRoutes(settings, entrance, self._registry),
+        )
         # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -153,14 +165,21 @@ class HeadstartMiddleware:
     async def _drained(self, admission: Admission, drain_s: float) -> bool:
         """Whether all requests and all cameras ended in time."""
         requests = asyncio.ensure_future(admission.drain(drain_s))
-        sockets = asyncio.ensure_future(_nothing() if self._live is None else self._live.drain())
-        await asyncio.wait((sockets,), timeout=drain_s)
-        return await requests and sockets.done()
+        cameras = asyncio.ensure_future(self._drain_cameras())
+        await asyncio.wait((cameras,), timeout=drain_s)
+        return await requests and cameras.done()
+
+    async def _drain_cameras(self) -> None:
+        kinds = [kind for kind in (self._live, self._registry) if kind is not None]
+        await asyncio.gather(*(kind.drain() for kind in kinds))
 
     def _close(self) -> None:
         if self._live is not None:
             self._live.close()
             self._live = None
+        if self._registry is not None:
+            self._registry.close()
+            self._registry = None
         if (
             self._gateway is not None
             and self._answering is not None
@@ -174,10 +193,6 @@ class HeadstartMiddleware:
                 self._pool.close()
             self._access_log.close()
             self._gateway = None
-
-
-async def _nothing() -> None:
-    return
 
 
 def _bound_sockets(config: Any, limits: Limits) -> None:

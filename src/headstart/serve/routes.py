@@ -13,12 +13,13 @@ class Access(Enum):
 
     PUBLIC = "nothing"
     AUTHENTICATED = "a key, of a tenant or an operator"
+    TENANT = "a tenant's key; it counts neither as in flight nor against rate limits"
     ADMITTED = "a tenant's key, and admission: it counts as in flight and against rate limits"
 
 
 @dataclass(frozen=True)
 class Route:
-    """One route. A trailing ``/*`` stands for one more part of the path."""
+    """One route. A ``*`` stands for one part of the path."""
 
     method: str
     path: str
@@ -30,16 +31,20 @@ class Route:
         """Whether a request is for this route."""
         if method != self.method and not (method == "HEAD" and self.method == "GET"):
             return False
-        if not self.path.endswith("/*"):
-            return path == self.path
-        start, _, part = path.rpartition("/")
-        return start == self.path.removesuffix("/*") and bool(part)
+        parts, own_parts = path.split("/"), self.path.split("/")
+        return len(parts) == len(own_parts) and all(
+            part == own or (own == "*" and part != "")
+            for part, own in zip(parts, own_parts, strict=True)
+        )
 
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
 MODELS = "/v1/models"
 UPLOADS = "/v1/headstart/events"
+CAMERAS = "/v1/cameras"
+CAMERA_ANSWERS = f"{CAMERAS}/*/answers"
+CAMERA_PICTURE = f"{CAMERAS}/*/picture"
 DEMO = "/demo"
 METRICS = "/metrics"
 
@@ -61,6 +66,12 @@ ROUTES = (
     Route("POST", UPLOADS, Access.ADMITTED, ours=True),
     Route("GET", f"{UPLOADS}/*", Access.ADMITTED, ours=True),
     Route("DELETE", f"{UPLOADS}/*", Access.ADMITTED, ours=True),
+    Route("POST", CAMERAS, Access.ADMITTED, ours=True),
+    Route("GET", CAMERAS, Access.TENANT, ours=True),
+    Route("GET", f"{CAMERAS}/*", Access.TENANT, ours=True),
+    Route("DELETE", f"{CAMERAS}/*", Access.TENANT, ours=True),
+    Route("GET", CAMERA_ANSWERS, Access.TENANT, ours=True),
+    Route("GET", CAMERA_PICTURE, Access.ADMITTED, ours=True),
 )
 
 

@@ -5,7 +5,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from headstart.serve.bodies.routes import BODIES
-from headstart.serve.routes import ROUTES, UPLOADS
+from headstart.serve.live.messages import Registration
+from headstart.serve.routes import CAMERAS, ROUTES, UPLOADS
 
 _REFERENCES = "#/components/schemas/"
 _PREFIX = "Taken."
@@ -29,7 +30,7 @@ def openapi_schema(whole: dict[str, Any]) -> dict[str, Any]:
             # Some of vLLM's parameters are headers that do not reach it.
             operation.pop("parameters", None)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
-    paths |= _our_paths()
+    paths |= _our_paths() | _camera_paths(bodies[CAMERAS])
     schemas = {**whole.get("components", {}).get("schemas", {}), **named}
     return {
         "openapi": whole.get("openapi", "3.1.0"),
@@ -41,8 +42,9 @@ def openapi_schema(whole: dict[str, Any]) -> dict[str, Any]:
 
 def _body_schemas() -> tuple[dict[str, Any], dict[str, Any]]:
     """The schema of each route's body, and the schemas that those refer to."""
+    taken: dict[str, TypeAdapter[Any]] = {**BODIES, CAMERAS: TypeAdapter(Registration)}
     bodies, shared = TypeAdapter.json_schemas(
-        [(path, "validation", adapter) for path, adapter in BODIES.items()],
+        [(path, "validation", adapter) for path, adapter in taken.items()],
         ref_template=_REFERENCES + _PREFIX + "{model}",
     )
     named = {_PREFIX + name: schema for name, schema in shared.get("$defs", {}).items()}
@@ -99,4 +101,35 @@ def _our_paths() -> dict[str, Any]:
                 "responses": {"200": json_answer, "404": _ERROR},
             }
         },
+    }
+
+
+def _camera_paths(body: dict[str, Any]) -> dict[str, Any]:
+    """The routes of cameras that the server reads."""
+    id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    last = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}}
+
+    def operation(summary: str, done: int, media_type: str, **more: Any) -> dict[str, Any]:
+        refusals = dict.fromkeys(("400", "401", "403", "404", "429", "501", "503"), _ERROR)
+        answer = {"description": "Done.", "content": {media_type: {}}}
+        return {"summary": summary, **more, "responses": {str(done): answer, **refusals}}
+
+    def of_camera(summary: str, media_type: str, *more: dict[str, Any]) -> dict[str, Any]:
+        return operation(summary, 200, media_type, parameters=[id, *more])
+
+    taken = {"required": True, "content": {"application/json": {"schema": body}}}
+    answers = "Messages of a camera as they come, the answers after Last-Event-ID first."
+    return {
+        CAMERAS: {
+            "get": operation("Your cameras that the server reads.", 200, "application/json"),
+            "post": operation(
+                "Have the server read a camera.", 201, "application/json", requestBody=taken
+            ),
+        },
+        f"{CAMERAS}/{{id}}": {
+            "get": of_camera("The state of a camera.", "application/json"),
+            "delete": of_camera("End a camera.", "application/json"),
+        },
+        f"{CAMERAS}/{{id}}/picture": {"get": of_camera("Its newest picture.", "image/jpeg")},
+        f"{CAMERAS}/{{id}}/answers": {"get": of_camera(answers, "text/event-stream", last)},
     }

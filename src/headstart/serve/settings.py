@@ -18,6 +18,9 @@ max_requests = 64
 root = "/srv/clips"
 domains = ["clips.example.org"]
 
+[cameras]                        # no cameras read by the server, and no hooks, unless named here
+hosts = ["192.168.1.20"]
+
 [vllm]                           # any of vLLM's own arguments, by its names
 max_model_len = 4096
 """
@@ -35,6 +38,7 @@ from headstart.engine.drafter.placement import EngineResources
 from headstart.engine.options import EventDrafter
 from headstart.errors import HeadstartError
 from headstart.serve.auth import Keys
+from headstart.serve.camera_access import CameraAccess
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
@@ -172,6 +176,8 @@ class Settings:
     """Requests may name files below it."""
     media_domains: tuple[str, ...] = ()
     """Requests may name addresses on these hosts; redirects are not followed."""
+    cameras: CameraAccess = field(default_factory=CameraAccess)
+    """Where cameras may be that the server reads itself."""
     vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_resources: EngineResources = field(default_factory=EngineResources)
@@ -225,7 +231,8 @@ class Settings:
     @classmethod
     def of(cls, tables: Mapping[str, Any]) -> Self:
         """Read the tables of a TOML file."""
-        known = {"server", "tenants", "operators", "limits", "media", "vllm", "drafter_vllm"}
+        known = {"server", "tenants", "operators", "limits", "media", "cameras"}
+        known |= {"vllm", "drafter_vllm"}
         for name, table in tables.items():
             if name not in known or not isinstance(table, dict):
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
@@ -254,6 +261,7 @@ class Settings:
             limits=Limits(**limits),
             media_root=Path(media["root"]).resolve() if "root" in media else None,
             media_domains=tuple(str(domain) for domain in media.get("domains", ())),
+            cameras=CameraAccess.of(tables.get("cameras", {})),
             vllm=tables.get("vllm", {}),
             drafter_vllm=tables.get("drafter_vllm", {}),
         )

@@ -15,9 +15,9 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: video/mp2t\r\n\r\n"
 class HttpCamera:
     """Listens on loopback and runs the script once for each connection."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, port: int = 0) -> None:
         self._script = script
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
         self.requests: list[str] = []
         self._open: list[socket.socket] = []
@@ -50,8 +50,8 @@ class HttpCamera:
 
 
 @contextmanager
-def http_camera(script: Script) -> Iterator[HttpCamera]:
-    camera = HttpCamera(script)
+def http_camera(script: Script, port: int = 0) -> Iterator[HttpCamera]:
+    camera = HttpCamera(script, port)
     thread = threading.Thread(target=camera.serve, name="test server")
     thread.start()
     try:

@@ -41,10 +41,15 @@ def write_camera_video(
 
 
 def encode(
-    path: Path, frames: Iterable[np.ndarray], codec: str = "libx264", fps: int = 25, gop: int = 10
+    path: Path,
+    frames: Iterable[np.ndarray],
+    codec: str = "libx264",
+    fps: int = 25,
+    gop: int = 10,
+    **more: str,
 ) -> None:
     """Write a film as cameras do: a key frame often, none held back."""
-    options = {"g": str(gop), "bf": "0", "preset": "ultrafast", "tune": "zerolatency"}
+    options = {"g": str(gop), "bf": "0", "preset": "ultrafast", "tune": "zerolatency", **more}
     if codec == "libx265":
         options = {"x265-params": f"keyint={gop}:bframes=0:log-level=none", "preset": "ultrafast"}
     with av.open(str(path), "w") as container:

@@ -67,4 +67,5 @@ def test_an_address_shows_no_password():
     assert (address.user, address.password) == ("me", "p@ss")
     assert str(address) == "rtsp://[::1]:8554/a/b?c=1"
     assert (address.host, address.port, address.is_tls) == ("::1", 8554, False)
+    assert address.place == "rtsp://[::1]:8554/a/b"  # nor what a query may hold
     assert Address.parse("https://host/x").port == 443

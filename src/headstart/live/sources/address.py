@@ -33,13 +33,18 @@ class Address:
                 "a camera's address is like rtsp://host/path or http://host/path; check yours"
             )
         path = parts.path or "/"
+        user = None if parts.username is None else unquote(parts.username)
+        password = unquote(parts.password or "")
+        # They are sent in a header, which a line's end would end.
+        if not f"{user}{password}".isprintable():
+            raise SourceError("a name or password that cannot be sent; check the address")
         return cls(
             parts.scheme,
             host,
             port or DEFAULT_PORTS[parts.scheme],
             f"{path}?{parts.query}" if parts.query else path,
-            None if parts.username is None else unquote(parts.username),
-            unquote(parts.password or ""),
+            user,
+            password,
         )
 
     @property
@@ -52,6 +57,11 @@ class Address:
         """Host and port, the port where it is not the usual one."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def place(self) -> str:
+        """The address without what may be a secret: its password, and its query."""
+        return f"{self.scheme}://{self.authority}{self.path.partition('?')[0]}"
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.authority}{self.path}"

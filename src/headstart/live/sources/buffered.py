@@ -37,7 +37,11 @@ class BufferedSource:
         feed = self._feed.counts
         with self._changed:
             return SourceCounts(
-                self._num_frames, self._num_dropped, feed.reconnects, feed.unreadable
+                self._num_frames,
+                self._num_dropped,
+                feed.reconnects,
+                feed.unreadable,
+                feed.lost_because,
             )
 
     def arrivals(self) -> Iterator[Arrival]:

@@ -16,6 +16,8 @@ class FeedCounts:
 
     reconnects: int = 0
     unreadable: int = 0
+    lost_because: str | None = None
+    """Why no connection is there now; none while one is, and before the first."""
 
 
 class Feed(Protocol):

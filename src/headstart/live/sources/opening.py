@@ -8,7 +8,7 @@ from pathlib import Path
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
 from headstart.live.sources.boxed import boxed
-from headstart.live.sources.buffered import BufferedSource
+from headstart.live.sources.buffered import MAX_WAITING, BufferedSource
 from headstart.live.sources.file import video_file
 from headstart.live.sources.folder import folder
 from headstart.live.sources.http_stream import HttpStream
@@ -42,12 +42,18 @@ def open_source(name: str, *, events: Beside | None = None) -> Source:
     return source if events is None else events(source)
 
 
-def camera(address: Address, limits: StreamLimits | None = None) -> Source:
-    """A camera on the network."""
-    limits = limits or StreamLimits()
+def camera(
+    address: Address,
+    limits: StreamLimits | None = None,
+    *,
+    name: str | None = None,
+    max_waiting: int = MAX_WAITING,
+) -> Source:
+    """A camera on the network; it is known by its address without the password, if by no name."""
+    limits, name = limits or StreamLimits(), name or str(address)
     stream = RtspStream if address.scheme.startswith("rtsp") else HttpStream
     connect = boxed(lambda: stream(address, limits.silent_s), limits)
-    return BufferedSource(str(address), Reconnecting(str(address), connect))
+    return BufferedSource(name, Reconnecting(name, connect), max_waiting)
 
 
 def _opened(name: str) -> Source:

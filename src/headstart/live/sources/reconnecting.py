@@ -30,11 +30,13 @@ class Reconnecting:
         self._connection: Connection | None = None
         self._answered: Connection | None = None
         self._num_answered = 0
+        self._lost_because: str | None = None
 
     @property
     def counts(self) -> FeedCounts:
-        """How often it was connected to again."""
-        return FeedCounts(reconnects=max(0, self._num_answered - 1))
+        """How often it was connected to again, and whether it is lost now."""
+        reconnects = max(0, self._num_answered - 1)
+        return FeedCounts(reconnects=reconnects, lost_because=self._lost_because)
 
     def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """Yield the frames of all connections, on one clock."""
@@ -51,6 +53,7 @@ class Reconnecting:
                     return
                 if self._answered is None:
                     raise SourceError(f"{self._name}: {error}") from error
+                self._lost_because = str(error)
                 pause_s = back_off.after(time.monotonic() - start_s)
                 logger.warning("%s: %s; trying again in %.1f s", self._name, error, pause_s)
             finally:
@@ -77,3 +80,4 @@ class Reconnecting:
         if self._answered is not connection:
             self._answered = connection
             self._num_answered += 1
+            self._lost_because = None

@@ -33,6 +33,8 @@ class SourceCounts:
     reconnects: int = 0
     unreadable: int = 0
     """Files of a folder that could not be read."""
+    lost_because: str | None = None
+    """Why a camera that was there is not there now."""
 
 
 class Source(Protocol):

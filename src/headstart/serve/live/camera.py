@@ -1,19 +1,16 @@
 """One live camera of a tenant: its windows, its answers, and the client that listens to them.
 
-It outlives a broken connection for a while. Answers are kept until the client says that it has
-them, so that none is lost and none comes twice.
+Where its pictures come from, and for how long its answers are kept, is left to `SocketCamera` and
+`SourceCamera`.
 """
 
 import asyncio
-import secrets
-from collections.abc import Callable
-from http import HTTPStatus
+from collections.abc import Mapping
+from typing import Protocol
 
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
-from headstart.client.wire import CloseCode, Media
-from headstart.engine.session import Session
-from headstart.errors import HeadstartError
+from headstart.client.wire import CloseCode
 from headstart.live.session import LiveSession
 from headstart.live.standing import Standing
 from headstart.live.when import WhenChanged
@@ -21,78 +18,80 @@ from headstart.live.window_answer import WindowAnswer
 from headstart.live.window_question import WindowQuestion
 from headstart.serve import metrics
 from headstart.serve.live.comparison import Comparison
-from headstart.serve.live.gate import Gate
-from headstart.serve.live.intake import Intake
-from headstart.serve.live.kept_answers import MAX_KEPT, KeptAnswers
+from headstart.serve.live.failures import OnFailure, close_code, refusal_of
+from headstart.serve.live.kept_answers import AnswerStore
+from headstart.serve.live.losses import Why
 from headstart.serve.live.messages import (
-    Ask,
     Message,
-    Start,
+    Watched,
     answer_message,
     error_message,
-    grammar_of,
     words_message,
 )
 from headstart.serve.live.outgoing import Outgoing
-from headstart.serve.refusal import RefusedError, bad_request, too_much
+from headstart.serve.live.places import Place
+from headstart.serve.refusal import RefusedError, bad_request
 
-MAX_ASKS = 4
-"""Questions of one client that are answered at the same time."""
+
+class PictureIntake(Protocol):
+    """A camera's pictures on their way into its windows. Used from one event loop only."""
+
+    @property
+    def placed(self) -> Mapping[str, int]:
+        """Pictures that came to no window, by their fate."""
+
+    @property
+    def reasons(self) -> Mapping[Why, int]:
+        """Why windows were lost."""
+
+    async def run(self) -> None:
+        """Take pictures in, until no more come. Raises what ends the camera."""
+
+    def close(self) -> None:
+        """Give everything back; what comes later is not taken."""
 
 
 class Camera:
-    """Used from one event loop only. `start` it there; `close` gives everything back."""
+    """Used from one event loop only. `close` gives everything back."""
 
     def __init__(
-        self,
-        gate: Gate,
-        session: Session,
-        start: Start,
-        on_failure: Callable[[Exception], None],
-        bare: Session | None = None,
+        self, place: Place, wanted: Watched, kept: AnswerStore, on_failure: OnFailure
     ) -> None:
-        """``on_failure`` is told of errors that are the server's own.
-
-        Where the client wants to compare, vLLM alone is asked too, over ``bare``.
-        """
-        self.tenant, self.stream = gate.tenant, start.stream
-        self.token = secrets.token_urlsafe(32)
-        self._gate, self._on_failure = gate, on_failure
-        self._num_frames = session.target.view.num_frames
-        when = WhenChanged(floor_s=start.at_least_s) if start.when == "changed" else None
-        self._live = LiveSession(session, start.windows, when=when)
-        self._intake = Intake(
-            gate,
-            self._live,
-            self._mention,
-            simulate=start.simulate_events,
-            sensor=start.sensor_size,
-            codec=start.codec,
-        )
+        """Where the client wants to compare, vLLM alone is asked too."""
+        self.tenant, self.stream = place.gate.tenant, wanted.stream
+        self.num_frames = place.session.target.view.num_frames
+        self._gate, self._on_failure = place.gate, on_failure
+        when = WhenChanged(floor_s=wanted.at_least_s) if wanted.when == "changed" else None
+        self._live = LiveSession(place.session, wanted.windows, when=when)
         self._standing: Standing | None = None
         self._comparison: Comparison | None = None
-        if start.question is not None:
-            if start.compare and bare is not None:
-                asked = WindowQuestion(start.question, start.max_tokens, start.json_schema)
-                self._comparison = Comparison(bare, asked, self._compared)
+        if wanted.question is not None:
+            if wanted.compare and place.bare is not None:
+                asked = WindowQuestion(wanted.question, wanted.max_tokens, wanted.json_schema)
+                self._comparison = Comparison(place.bare, asked, self._compared)
             self._standing = self._live.standing(
-                start.question,
-                max_tokens=start.max_tokens,
-                schema=start.json_schema,
-                on_shown=self._show if start.previews else None,
+                wanted.question,
+                max_tokens=wanted.max_tokens,
+                schema=wanted.json_schema,
+                on_shown=self._show if wanted.previews else None,
                 on_answer=None if self._comparison is None else self._comparison.offer,
             )
-        self._kept = KeptAnswers()
+        self._kept = kept
         self._muted = 0
         """The answer whose words are left out, since some were missed."""
         self._asks: set[asyncio.Task[None]] = set()
+        """Other questions under way, which end before the camera does."""
         self._outgoing: Outgoing | None = None
         self._final: tuple[Message, CloseCode] | None = None
         self._measured_frames: dict[str, int] = {}
         self._measured_windows: dict[str, int] = {}
+        self._end_code = CloseCode.ENDED
+
+    def _begin(self, intake: PictureIntake) -> None:
+        """Take pictures in, and answer, from now on."""
+        self._intake = intake
         self._taking = asyncio.ensure_future(self._take_in())
         self._running = asyncio.ensure_future(self._run())
-        self._end_code = CloseCode.ENDED
 
     @property
     def is_over(self) -> bool:
@@ -102,22 +101,17 @@ class Camera:
     @property
     def is_done(self) -> bool:
         """Whether the client has everything."""
-        return self._final is not None and not self._kept
+        return self._final is not None and not len(self._kept)
 
-    def attach(self, outgoing: Outgoing, number: int, *, is_new: bool) -> None:
+    def attach(self, outgoing: Outgoing, number: int) -> None:
         """Send to this client from now on, beginning with the answers after ``number``."""
-        self._kept.acknowledge(number)
-        if not is_new:
-            self._intake.cut()  # the client may have sent what never came
         if self._outgoing is not None:
-            taken = "this camera was resumed over another connection, which has it now"
-            refusal = bad_request(taken)
-            self._outgoing.tell(error_message(refusal, is_last=True))
+            taken = "this camera is listened to over another connection, which has it now"
+            self._outgoing.tell(error_message(bad_request(taken), is_last=True))
             self._outgoing.finish(CloseCode.REFUSED)
         self._outgoing = outgoing
         self._muted = 0 if self._standing is None else self._standing.counts.asked
-        outgoing.tell(self._started(is_new))
-        for message in self._kept:
+        for message in self._kept.after(number):
             outgoing.tell(message)
         if self._final is not None:
             self._tell_final(*self._final)
@@ -130,29 +124,6 @@ class Camera:
         for task in self._asks:
             task.cancel()
         return True
-
-    def put(self, media: Media) -> None:
-        """Take a picture or events."""
-        if self._final is None:
-            self._intake.put(media)
-
-    def acknowledge(self, number: int) -> None:
-        """The client has all answers up to this one."""
-        self._kept.acknowledge(number)
-
-    def ask(self, asked: Ask) -> None:
-        """Answer one question about the current window."""
-        if len(self._asks) >= MAX_ASKS or self._outgoing is None or self._outgoing.is_full:
-            refusal = too_much(f"{MAX_ASKS} of your questions to this camera are being answered")
-            self._mention(refusal, asked.id)
-            return
-        task = asyncio.ensure_future(self._ask(asked, self._outgoing))
-        self._asks.add(task)
-        task.add_done_callback(self._asks.discard)
-
-    def end(self) -> None:
-        """No more pictures come: answer what is there, then end."""
-        self._intake.end()
 
     async def drain(self) -> None:
         """Give the answers under way and no others, then end."""
@@ -211,23 +182,10 @@ class Camera:
             await asyncio.gather(*self._asks, return_exceptions=True)
             self._tell_final({"type": "ended"}, self._end_code)
         except Exception as error:
-            self._fail(self._refusal_of(error))
+            self._fail(refusal_of(error, self._on_failure))
         finally:
             for task in tasks:
                 task.cancel()
-
-    def _refusal_of(self, error: Exception) -> RefusedError:
-        """What the client is told of an error."""
-        if isinstance(error, RefusedError):
-            return error
-        if isinstance(error, HeadstartError):
-            return bad_request(str(error))
-        if isinstance(error, ValueError):  # of vLLM's processors, over placeholders in a text
-            return bad_request(
-                f"vLLM does not take the question: {' '.join(str(error).split())[:300]}"
-            )
-        self._on_failure(error)
-        return _FAILED
 
     def _fail(self, refusal: RefusedError) -> None:
         self._live.close()
@@ -245,26 +203,12 @@ class Camera:
             await self._kept.wait_for_room()
             self._charge(answer)
             message = self._kept.add(answer_message(answer))
+            self._given(answer, self._kept.number)
             if self._outgoing is not None:
                 self._outgoing.tell(message)
 
-    async def _ask(self, asked: Ask, outgoing: Outgoing) -> None:
-        try:
-            with self._gate.entrance.admit(self.tenant):
-                grammar = grammar_of(asked.json_schema, self._gate.limits)
-                if grammar is not None:
-                    await self._gate.decoder.check_grammar(self.tenant, grammar)
-                async with asyncio.timeout(self._gate.limits.request_s):
-                    answer = await self._live.ask_async(
-                        asked.question, max_tokens=asked.max_tokens, schema=asked.json_schema
-                    )
-            self._charge(answer)
-            outgoing.tell({**answer_message(answer), "id": asked.id})
-        except TimeoutError:
-            late = f"no answer within {self._gate.limits.request_s:.0f} s; ask again"
-            self._mention(too_much(late), asked.id)
-        except Exception as error:
-            self._mention(self._refusal_of(error), asked.id)
+    def _given(self, answer: WindowAnswer, number: int) -> None:
+        """An answer to the standing question has been given."""
 
     def _charge(self, answer: WindowAnswer) -> None:
         self._charge_tokens(answer.answer)
@@ -293,43 +237,8 @@ class Camera:
         if self._outgoing is not None:
             self._outgoing.mention(error_message(refusal, is_last=False, id=id))
 
-    def _started(self, is_new: bool) -> Message:
-        limits = self._gate.limits
-        return {
-            "type": "started",
-            "token": self.token,
-            "resumed": not is_new,
-            "stream": self.stream,
-            "num_frames": self._num_frames,
-            "newest_us": self._intake.newest_us,
-            "limits": {
-                "max_message_bytes": limits.max_live_message_bytes,
-                "max_frame_pixels": limits.max_frame_pixels,
-                "frames_per_minute": limits.live_frames_per_minute,
-                "max_unacknowledged": MAX_KEPT,
-                "idle_s": limits.live_idle_s,
-                "resume_s": limits.live_resume_s,
-            },
-        }
-
     def _measure(self, frames: dict[str, int], windows: dict[str, int]) -> None:
         """Add to the figures what has come since the last time."""
         metrics.count_since(metrics.LIVE_FRAMES, frames, self._measured_frames)
         metrics.count_since(metrics.LIVE_WINDOWS, windows, self._measured_windows)
         self._measured_frames, self._measured_windows = frames, windows
-
-
-_FAILED = RefusedError(
-    HTTPStatus.INTERNAL_SERVER_ERROR, "the server failed, and its log has the cause; start again"
-)
-
-
-def close_code(refusal: RefusedError) -> CloseCode:
-    """How a socket is closed over a refusal."""
-    if refusal.retry_after_s is not None:
-        return CloseCode.TRY_LATER
-    return (
-        CloseCode.FAILED
-        if refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        else CloseCode.REFUSED
-    )

@@ -27,9 +27,11 @@ from headstart.live.sources.events_beside import SmallSimulator
 from headstart.live.windows import Placement
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
+from headstart.serve.live.frame_memory import FrameMemory
 from headstart.serve.live.gate import Gate
 from headstart.serve.live.losses import Cut, Gap, Loss, Why
 from headstart.serve.live.pictures import EncodedVideo, Pictures, Stills
+from headstart.serve.live.window_admission import WindowAdmission
 from headstart.serve.live.window_grid import WindowGrid
 from headstart.serve.media.decoder import DecodedPicture
 from headstart.serve.quota import Bucket
@@ -76,8 +78,7 @@ class Intake:
         self._is_ending = False
         self._grid: WindowGrid | None = None
         self._newest_us = -1
-        self._charged = -1
-        """The newest window that was charged as a request."""
+        self._admission = WindowAdmission(gate)
         self._refused_until_us = -1
         """Until then, what comes is discarded."""
         self._discarded_until_us = -1
@@ -86,7 +87,7 @@ class Intake:
         self._lacks_events = False
         self._last_event_us = -MAX_TIME_US
         self._num_unreadable = 0
-        self._held_bytes = 0
+        self._memory = FrameMemory(gate, live)
         self.placed: Counter[str] = Counter()
         """Pictures that were not decoded: late, doubled, discarded."""
         self.reasons: Counter[Why] = Counter()
@@ -148,8 +149,7 @@ class Intake:
 
     def close(self) -> None:
         """Give back the memory that is counted for the camera's frames."""
-        self._gate.room.hold(self._gate.tenant, -self._held_bytes)
-        self._held_bytes = 0
+        self._memory.close()
 
     def _put_events(self, media: Media) -> None:
         if self._sensor is None:
@@ -186,17 +186,7 @@ class Intake:
         if self._is_full(media) or self._bucket.wait_s(1, now_s) > 0:
             return Why.FLOOD
         self._bucket.take(1, now_s)
-        number = -1 if self._grid is None else self._grid.newest(media.time_us)
-        if number <= self._charged:
-            return None
-        if self._gate.entrance.memory.is_high:
-            return Why.MEMORY
-        try:
-            self._gate.entrance.quota.admit(self._gate.tenant)
-        except RefusedError:
-            return Why.RATE
-        self._charged = number
-        return None
+        return None if self._grid is None else self._admission.refusal(self._grid, media.time_us)
 
     def _lose_what_waits(self, grid: WindowGrid, time_us: int, why: Why) -> None:
         """Lose the windows of a picture that has just come."""
@@ -285,7 +275,7 @@ class Intake:
             self._lose_now(media, Why.UNREADABLE)
             refusal = error if isinstance(error, RefusedError) else bad_request(str(error))
             self._tell_unreadable(refusal)
-        self._count_memory()
+        self._memory.count()
 
     def _feed(self, decoded: DecodedPicture, time_us: int, pieces: list[Events] | None) -> None:
         """In a thread: large pictures and many events take a while."""
@@ -296,11 +286,6 @@ class Intake:
         elif self._sensor is not None and pieces is not None:
             events = Events.concatenate(pieces or [Events.empty(self._sensor)])
         self._live.feed(frame, time_us, events)
-
-    def _count_memory(self) -> None:
-        held = self._live.held_bytes
-        self._gate.room.hold(self._gate.tenant, held - self._held_bytes)
-        self._held_bytes = held
 
     def _lose_now(self, media: Media, why: Why) -> None:
         """Lose the windows of the picture that is taken."""

@@ -1,18 +1,41 @@
-"""Answers that a client may not have yet: kept until it says that it has them."""
+"""The answers of a camera that a client may not have yet."""
 
 import asyncio
 from collections import deque
 from collections.abc import Iterator
+from typing import Protocol
 
 from headstart.serve.live.messages import Message
 from headstart.serve.refusal import bad_request
 
 MAX_KEPT = 64
-"""Answers that the client has not acknowledged. No more are sent until it acknowledges one."""
+"""Answers of one camera."""
 
 
-class KeptAnswers:
-    """Numbers answers from 1 on. Used from one event loop only."""
+class AnswerStore(Protocol):
+    """Numbers answers from 1 on, and keeps some. Used from one event loop only."""
+
+    number: int
+    """Of the newest answer."""
+
+    def __len__(self) -> int:
+        """How many are kept."""
+
+    def after(self, number: int) -> Iterator[Message]:
+        """Those that are kept after this one, in order."""
+
+    async def wait_for_room(self) -> None:
+        """Until another answer may be added."""
+
+    def add(self, answer: Message) -> Message:
+        """Keep an answer; returns it with its number."""
+
+    def stop_waiting(self) -> None:
+        """Add the last answers without waiting for the client."""
+
+
+class UnacknowledgedAnswers:
+    """Kept until the client says that it has them. With too many, no more are added."""
 
     def __init__(self) -> None:
         self._kept: deque[tuple[int, Message]] = deque()
@@ -20,14 +43,13 @@ class KeptAnswers:
         self._has_room.set()
         self._is_last = False
         self.number = 0
-        """Of the newest answer."""
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def __iter__(self) -> Iterator[Message]:
-        """Those that were not acknowledged, in order."""
-        return (message for _, message in self._kept)
+    def after(self, number: int) -> Iterator[Message]:
+        """Those that are kept after this one, in order."""
+        return _after(self._kept, number)
 
     async def wait_for_room(self) -> None:
         """Until another answer may be added."""
@@ -58,3 +80,35 @@ class KeptAnswers:
         """Add the last answers without waiting for the client."""
         self._is_last = True
         self._has_room.set()
+
+
+class NewestAnswers:
+    """The newest ones, whether or not anybody has read them: nothing waits for a reader."""
+
+    def __init__(self) -> None:
+        self._kept: deque[tuple[int, Message]] = deque(maxlen=MAX_KEPT)
+        self.number = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def after(self, number: int) -> Iterator[Message]:
+        """Those that are kept after this one, in order."""
+        return _after(self._kept, number)
+
+    async def wait_for_room(self) -> None:
+        """There is always room: the oldest goes."""
+
+    def add(self, answer: Message) -> Message:
+        """Keep an answer; returns it with its number."""
+        self.number += 1
+        message: Message = {**answer, "number": self.number}
+        self._kept.append((self.number, message))
+        return message
+
+    def stop_waiting(self) -> None:
+        """Nothing waits."""
+
+
+def _after(kept: deque[tuple[int, Message]], number: int) -> Iterator[Message]:
+    return (message for each, message in kept if each > number)

@@ -1,11 +1,11 @@
-"""The text messages of a live socket: those of clients, checked, and those of the server.
+"""The messages of live cameras: those of clients, checked, and those of the server.
 
 docs/live-protocol.md describes them.
 """
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, Tag, TypeAdapter, ValidationError, model_validator
 from pydantic_core import from_json
@@ -29,41 +29,41 @@ Message = dict[str, object]
 Sensor = Annotated[str, Field(pattern=r"^[0-9]{1,5}x[0-9]{1,5}$", examples=["346x260"])]
 
 
-class Start(Body):
-    """Begin a camera."""
+Question = Annotated[str, Field(min_length=1)]
+AddressText = Annotated[str, Field(pattern=r"^[!-~]{1,2048}$")]
+"""Printable ASCII without spaces."""
 
-    type: Literal["start"]
+
+class Watched(Body):
+    """What is wanted of a camera, whoever brings its pictures."""
+
     stream: Name
     window_s: Annotated[float, Field(ge=0.01, le=86_400)]
     step_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
-    question: Annotated[str, Field(min_length=1)] | None = None
+    question: Question | None = None
     json_schema: FreeJson | None = Field(default=None, alias="schema")
     system: str = ""
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
     when: Literal["always", "changed"] = "always"
     at_least_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     simulate_events: bool = False
-    sensor: Sensor | None = None
-    codec: Annotated[Codec, Field(strict=False)] | None = None
     previews: bool = False
     compare: bool = False
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.simulate_events and self.sensor is not None:
-            raise rule("sensor is for events that you send; leave it or simulate_events out")
         if self.at_least_s is not None and self.when != "changed":
             raise rule('at_least_s goes with "when": "changed"; leave it out, or say so')
         if self.question is None and (self.json_schema or self.previews or self.compare):
             raise rule("schema, previews and compare go with a standing question; add question")
-        if self.when == "changed" and not self.simulate_events and self.sensor is None:
+        if self.when == "changed" and not self._has_events:
             raise rule(
-                '"when": "changed" needs events: set simulate_events, or name the sensor whose'
-                " events you send"
+                '"when": "changed" needs events: set simulate_events, or on a socket name the'
+                " sensor whose events you send"
             )
         try:
-            _ = self.windows, self.sensor_size
-        except (LiveError, MediaError) as error:
+            _ = self.windows
+        except LiveError as error:
             raise rule(str(error)) from error
         return self
 
@@ -73,9 +73,45 @@ class Start(Body):
         return Windows(self.window_s, self.step_s)
 
     @property
+    def _has_events(self) -> bool:
+        return self.simulate_events
+
+
+class Start(Watched):
+    """Begin a camera whose pictures come over this socket."""
+
+    type: Literal["start"]
+    sensor: Sensor | None = None
+    codec: Annotated[Codec, Field(strict=False)] | None = None
+
+    @model_validator(mode="after")
+    def _sensor_fits(self) -> Self:
+        if self.simulate_events and self.sensor is not None:
+            raise rule("sensor is for events that you send; leave it or simulate_events out")
+        try:
+            _ = self.sensor_size
+        except MediaError as error:
+            raise rule(str(error)) from error
+        return self
+
+    @property
+    def _has_events(self) -> bool:
+        return self.simulate_events or self.sensor is not None
+
+    @property
     def sensor_size(self) -> SensorSize | None:
         """Of the events that the client sends; none if it sends none."""
         return None if self.sensor is None else SensorSize.parse(self.sensor)
+
+
+class Registration(Watched):
+    """Watch a camera that the server reads itself: the body of ``POST /v1/cameras``."""
+
+    source: AddressText
+    """Its address, which may hold a name and a password."""
+    question: Question
+    hook: AddressText | None = None
+    """Where answers are posted to."""
 
 
 class Resume(Body):
@@ -92,7 +128,7 @@ class Ask(Body):
 
     type: Literal["ask"]
     id: Name
-    question: Annotated[str, Field(min_length=1)]
+    question: Question
     json_schema: FreeJson | None = Field(default=None, alias="schema")
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
 
@@ -121,29 +157,46 @@ _MESSAGES: TypeAdapter[FromClient] = TypeAdapter(
         tagged_by("type", 'an object of type "start", "resume", "ask", "ack" or "end"'),
     ]
 )
+_REGISTRATION = TypeAdapter(Registration)
+Read = TypeVar("Read")
 
 
 def read_message(text: str, limits: Limits) -> FromClient:
     """Check a client's message; raises a refusal that says what to change."""
+    message = _read(_MESSAGES, text, limits)
+    if isinstance(message, Start | Ask):
+        _check_texts(message, limits)
+    return message
+
+
+def read_registration(body: bytes, limits: Limits) -> Registration:
+    """Check the body of a registration; raises a refusal that says what to change."""
+    registration = _read(_REGISTRATION, body, limits)
+    _check_texts(registration, limits)
+    return registration
+
+
+def _read(kind: TypeAdapter[Read], content: str | bytes, limits: Limits) -> Read:
     # A character of JSON is at least one of a text: a longer one is over the limit in any case.
-    if len(text) > 2 * (limits.max_text_characters + limits.max_grammar_bytes):
+    if len(content) > 2 * (limits.max_text_characters + limits.max_grammar_bytes):
         raise bad_request("the message is too long; shorten its question, system or schema")
     try:
-        given = from_json(text, allow_inf_nan=False)
+        given = from_json(content, allow_inf_nan=False)
     except ValueError as error:
         raise bad_request(f"the message is not JSON: {str(error)[:100]}") from error
     try:
-        message = _MESSAGES.validate_python(given)
+        return kind.validate_python(given)
     except ValidationError as error:
         raise refusal_of(error) from error
-    if isinstance(message, Start | Ask):
-        system = message.system if isinstance(message, Start) else ""
-        if len(message.question or "") + len(system) > limits.max_text_characters:
-            raise bad_request(
-                f"question and system may have {limits.max_text_characters} characters together"
-            )
-        grammar_of(message.json_schema, limits)
-    return message
+
+
+def _check_texts(message: Watched | Ask, limits: Limits) -> None:
+    system = message.system if isinstance(message, Watched) else ""
+    if len(message.question or "") + len(system) > limits.max_text_characters:
+        raise bad_request(
+            f"question and system may have {limits.max_text_characters} characters together"
+        )
+    grammar_of(message.json_schema, limits)
 
 
 def grammar_of(schema: Mapping[str, Any] | None, limits: Limits) -> str | None:

@@ -1,22 +1,22 @@
 """The messages on their way to one client."""
 
 import asyncio
-import json
 from collections import deque
 
 from headstart.client.wire import CloseCode
-from headstart.serve.asgi import Send
 from headstart.serve.live.messages import Message
 
 MAX_WAITING = 256
 """Messages for a client that reads slowly; beyond, those that can be missed are left out."""
+MOST_WAITING = 2 * MAX_WAITING
+"""With so many the client has stopped reading: it is given up, and may come back."""
 
 
 class Outgoing:
-    """Sends messages in order, as fast as the client reads. Used from one event loop only."""
+    """Hands out messages in order, as fast as the client reads. Used from one event loop only."""
 
     def __init__(self) -> None:
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[Message] = deque()
         self._news = asyncio.Event()
         self._code: CloseCode | None = None
 
@@ -26,10 +26,12 @@ class Outgoing:
         return len(self._waiting) >= MAX_WAITING
 
     def tell(self, message: Message) -> None:
-        """Send a message that may not be missed. Its sender bounds how many there are."""
+        """Send a message that may not be missed."""
         if self._code is None:
-            self._waiting.append(json.dumps(message))
+            self._waiting.append(message)
             self._news.set()
+            if len(self._waiting) >= MOST_WAITING:
+                self.finish(CloseCode.TRY_LATER)
 
     def mention(self, message: Message) -> bool:
         """Send a message unless the client reads too slowly; returns whether it is sent."""
@@ -43,12 +45,11 @@ class Outgoing:
             self._code = code
             self._news.set()
 
-    async def run(self, send: Send) -> CloseCode:
-        """Send until `finish`; returns how the socket is to be closed."""
-        while True:
-            while self._waiting:
-                await send({"type": "websocket.send", "text": self._waiting.popleft()})
+    async def next(self) -> Message | CloseCode:
+        """The next message; after the last one, how the connection is to be closed."""
+        while not self._waiting:
             if self._code is not None:
                 return self._code
             self._news.clear()
             await self._news.wait()
+        return self._waiting.popleft()

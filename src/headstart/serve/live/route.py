@@ -1,11 +1,9 @@
 """The route of live sockets: who may open one, and what is logged of it."""
 
 import asyncio
-import ipaddress
 import time
 from collections import Counter
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from headstart.client.wire import KEY_PREFIX, PATH, SUBPROTOCOL
 from headstart.serve import metrics
@@ -14,6 +12,7 @@ from headstart.serve.asgi import Message, Receive, Scope, Send
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.cameras import Cameras
 from headstart.serve.live.socket import LiveSocket
+from headstart.serve.own_pages import check_page
 from headstart.serve.refusal import RefusedError, bad_request, too_much
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Settings
@@ -102,13 +101,7 @@ class LiveRoute:
         scope = context.scope
         if scope["path"] != PATH:
             raise RefusedError(HTTPStatus.NOT_FOUND, f"the only socket of this server is {PATH}")
-        if self._settings.open and not self._is_own_page(context):
-            metrics.TURNED_AWAY.labels("origin").inc()
-            raise RefusedError(
-                HTTPStatus.FORBIDDEN,
-                "this server asks for no keys, so pages of other sites may not use it; name this"
-                " page's origin in origins, under [server] of its settings",
-            )
+        check_page(self._settings, context)
         context.tenant = tenant = self._tenant(context)
         if SUBPROTOCOL not in scope["subprotocols"]:
             raise bad_request(f"name the subprotocol {SUBPROTOCOL}")
@@ -149,18 +142,6 @@ class LiveRoute:
         if self._tenant(context) != context.tenant:
             raise RefusedError(HTTPStatus.UNAUTHORIZED, "the key is another tenant's now")
 
-    def _is_own_page(self, context: RequestContext) -> bool:
-        """Whether no web page of another site is behind this socket.
-
-        A browser names the page's origin, and a page cannot change it. A name that leads to this
-        machine may be another site's own, so only addresses and localhost count as ours.
-        """
-        origin = context.header(b"origin").lower()
-        if not origin or origin in self._settings.origins:
-            return True
-        host = context.header(b"host").lower()
-        return origin in (f"http://{host}", f"https://{host}") and _is_address(host)
-
     def _log(self, context: RequestContext) -> None:
         metrics.count_request(context.tenant, context.status)
         self._access_log.note(
@@ -173,17 +154,6 @@ class LiveRoute:
             bytes=context.num_bytes,
             **context.details,
         )
-
-
-def _is_address(host: str) -> bool:
-    name = urlsplit(f"//{host}").hostname or ""
-    if name == "localhost":
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 async def _refuse(scope: Scope, send: Send, refusal: RefusedError) -> None:

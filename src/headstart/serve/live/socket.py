@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Callable
 from http import HTTPStatus
@@ -9,8 +10,8 @@ from http import HTTPStatus
 from headstart.client.wire import SUBPROTOCOL, CloseCode, Media
 from headstart.errors import MediaError
 from headstart.serve.asgi import Message as AsgiMessage
-from headstart.serve.live.camera import Camera, close_code
 from headstart.serve.live.cameras import Cameras
+from headstart.serve.live.failures import close_code
 from headstart.serve.live.messages import (
     Ack,
     Ask,
@@ -22,6 +23,7 @@ from headstart.serve.live.messages import (
     read_message,
 )
 from headstart.serve.live.outgoing import Outgoing
+from headstart.serve.live.socket_camera import SocketCamera
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Limits
@@ -57,7 +59,7 @@ class LiveSocket:
         self._context, self._cameras, self._limits = context, cameras, limits
         self._check_key = check_key
         self._outgoing = Outgoing()
-        self._camera: Camera | None = None
+        self._camera: SocketCamera | None = None
         self._heard_s = time.monotonic()
         self._stopped = asyncio.Event()
 
@@ -92,7 +94,7 @@ class LiveSocket:
         """Do not wait any longer for a client that has not said which camera it is."""
         self._stopped.set()
 
-    async def _open(self) -> Camera:
+    async def _open(self) -> SocketCamera:
         """The camera that the first message names."""
         first, tenant = await self._first(), self._context.tenant
         match first:
@@ -120,10 +122,10 @@ class LiveSocket:
             HTTPStatus.REQUEST_TIMEOUT, "no first message came; connect again", RETRY_AFTER_S
         )
 
-    async def _serve(self, camera: Camera) -> bool:
+    async def _serve(self, camera: SocketCamera) -> bool:
         """Until the camera has ended; returns whether the client has closed after it."""
         reading = asyncio.ensure_future(self._read(camera))
-        writing = asyncio.ensure_future(self._outgoing.run(self._send))
+        writing = asyncio.ensure_future(self._write(self._outgoing))
         watching = asyncio.ensure_future(self._watch(camera))
         tasks = {reading, writing, watching}
         try:
@@ -152,7 +154,7 @@ class LiveSocket:
             await self._close_with(CloseCode.ENDED)
         return False
 
-    async def _read(self, camera: Camera) -> None:
+    async def _read(self, camera: SocketCamera) -> None:
         while True:
             message = await self._receive()
             match message:
@@ -170,7 +172,7 @@ class LiveSocket:
                         " for another one"
                     )
 
-    async def _watch(self, camera: Camera) -> None:
+    async def _watch(self, camera: SocketCamera) -> None:
         told = camera.counts()
         while True:
             await asyncio.sleep(LOOK_S)
@@ -182,6 +184,12 @@ class LiveSocket:
                 )
             if (counts := camera.counts()) != told and self._outgoing.mention(counts):
                 told = counts
+
+    async def _write(self, outgoing: Outgoing) -> CloseCode:
+        """Send until the end; returns how the socket is to be closed."""
+        while not isinstance(message := await outgoing.next(), CloseCode):
+            await self._send({"type": "websocket.send", "text": json.dumps(message)})
+        return message
 
     async def _receive(self) -> FromClient | Media:
         message = await self._context.receive()
@@ -207,7 +215,7 @@ class LiveSocket:
                 last_words = Outgoing()
                 last_words.tell(last)
                 last_words.finish(code)
-                await last_words.run(self._send)
+                await self._write(last_words)
                 await self._close_with(code)
 
     async def _close_with(self, code: CloseCode) -> None:

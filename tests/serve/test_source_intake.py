@@ -1,0 +1,165 @@
+"""A source's pictures on their way into windows, without an engine: limits, and what is left."""
+
+import asyncio
+import queue
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from headstart.errors import SourceError
+from headstart.live.sources.source import Arrival, SourceCounts
+from headstart.live.windows import Windows
+from headstart.serve.entrance import Entrance
+from headstart.serve.live.gate import Gate
+from headstart.serve.live.source_intake import MAX_WAITING, SourceIntake
+from headstart.serve.live.window_admission import WindowAdmission
+from headstart.serve.media.room import MediaRoom
+from headstart.serve.quota import Quota
+from headstart.serve.settings import Limits, Settings
+from tests.live.sources.footage import nothing_left
+from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
+
+FRAME = np.zeros((4, 4, 3), np.uint8)
+
+
+class Script:
+    """A source that gives what it is told; None ends it, an error breaks it."""
+
+    name = "rtsp://camera/street"
+
+    def __init__(self) -> None:
+        self._told: queue.SimpleQueue[Arrival | Exception | None] = queue.SimpleQueue()
+        self.counts = SourceCounts()
+
+    def tell(self, what: Arrival | Exception | None) -> None:
+        self._told.put(what)
+
+    def arrivals(self):
+        while (told := self._told.get()) is not None:
+            if isinstance(told, Exception):
+                raise told
+            yield told
+
+    def close(self) -> None:
+        self.tell(None)
+
+
+def intake(live: Windowed, source: Script, *, simulate: bool = False, **limits) -> SourceIntake:
+    bounds = Limits(min_free_bytes=1, **limits)
+    entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
+    return SourceIntake(
+        Gate("", entrance, None, MediaRoom(bounds), bounds), live, source, simulate=simulate
+    )
+
+
+def played(num_windows: int = 5, *, simulate: bool = False, prepare=None, **limits):
+    """The windows and the intake after so many windows of pictures."""
+    live, source = Windowed(Windows(0.4)), Script()
+    for number in range(num_windows * NUM_SLOTS):
+        source.tell(Arrival(FRAME, number * SLOT_US))
+    source.tell(None)
+
+    async def run() -> SourceIntake:
+        made = intake(live, source, simulate=simulate, **limits)
+        if prepare is not None:
+            prepare(made)
+        await made.run()
+        live.end()
+        made.close()
+        made.shut()
+        assert made._gate.room.num_bytes == 0
+        return made
+
+    with nothing_left():
+        made = asyncio.run(run())
+    return live, made
+
+
+def test_every_picture_reaches_its_window():
+    live, made = played()
+    assert [len(window.frames) for window in live.ended] == [NUM_SLOTS] * 5
+    assert dict(made.placed) == dict(made.reasons) == {}
+
+
+def test_where_the_rate_is_used_up_whole_windows_are_lost():
+    live, made = played(tenant_requests_per_minute=3)
+    assert {len(window.frames) for window in live.ended} == {NUM_SLOTS}
+    assert (len(live.ended), len(live.lost)) == (3, 2)
+    assert dict(made.reasons) == {"rate": 2}
+    assert dict(made.placed) == {"discarded": 2 * NUM_SLOTS}
+
+
+def test_memory_counts_what_waits_before_the_windows_and_loses_them_whole():
+    held = (MAX_WAITING + 1) * FRAME.nbytes
+    live, made = played(max_tenant_media_bytes=held + 1)
+    assert len(live.ended) == 5
+    live, made = played(max_tenant_media_bytes=held)
+    assert (len(live.ended), len(live.lost), live.num_fed) == (0, 5, 0)
+    assert dict(made.reasons) == {"memory": 5}
+
+
+def test_short_of_memory_no_window_begins():
+    def run_short(made: SourceIntake) -> None:
+        gate = made._gate
+        entrance = SimpleNamespace(memory=SimpleNamespace(is_high=True))
+        gate = Gate("", entrance, gate.decoder, gate.room, gate.limits)
+        made._admission = WindowAdmission(gate)
+
+    live, made = played(prepare=run_short)
+    assert (len(live.ended), dict(made.reasons)) == (0, {"memory": 5})
+
+
+def test_events_are_simulated_from_the_pictures():
+    seen = []
+
+    class Watched(Windowed):
+        def feed(self, frame, time_us, events=None) -> None:
+            seen.append(events)
+
+    source = Script()
+    for number, level in enumerate((0, 0, 200)):
+        source.tell(Arrival(np.full((4, 4, 3), level, np.uint8), number * SLOT_US))
+    source.tell(None)
+
+    async def run() -> None:
+        await intake(Watched(Windows(0.4)), source, simulate=True).run()
+
+    asyncio.run(run())
+    assert [len(events) > 0 for events in seen] == [False, False, True]
+
+
+def test_a_camera_that_cannot_be_connected_to_is_said():
+    source = Script()
+    source.tell(SourceError("rtsp://camera/street: nothing answers"))
+
+    async def run() -> None:
+        made = intake(Windowed(Windows(0.4)), source)
+        with pytest.raises(SourceError, match="nothing answers"):
+            await made.run()
+        made.shut()
+
+    with nothing_left():
+        asyncio.run(run())
+
+
+def test_what_comes_after_the_close_is_not_taken_and_the_thread_ends():
+    live, source = Windowed(Windows(0.4)), Script()
+
+    async def run() -> None:
+        made = intake(live, source)
+        running = asyncio.ensure_future(made.run())
+        source.tell(Arrival(FRAME, 0))
+        while live.num_fed < 1:
+            await asyncio.sleep(0.01)
+        assert made.newest is FRAME
+        made.close()
+        running.cancel()
+        source.tell(Arrival(FRAME, SLOT_US))
+        await asyncio.to_thread(made.shut)
+        assert made.newest is None
+        assert made._gate.room.num_bytes == 0
+
+    with nothing_left():
+        asyncio.run(run())
+    assert live.num_fed == 1
