@@ -36,6 +36,7 @@ SHARED_ENGINES = (
     (
         "tests/serve/test_events.py",
         "tests/serve/test_live.py",
+        "tests/serve/test_live_fuzz.py",
         "tests/serve/test_metrics.py",
         "tests/serve/test_openai_client.py",
         "tests/serve/test_page.py",
@@ -45,7 +46,11 @@ SHARED_ENGINES = (
         "tests/serve/test_sessions.py",
         "tests/serve/test_tenants.py",
     ),
-    ("tests/serve/test_equal_to_vllm.py", "tests/serve/test_prediction.py"),
+    (
+        "tests/serve/test_equal_to_vllm.py",
+        "tests/serve/test_live_load.py",
+        "tests/serve/test_prediction.py",
+    ),
     ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),
     (
         "tests/engine/test_headstart.py",
