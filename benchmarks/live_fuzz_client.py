@@ -1,6 +1,7 @@
 """A client that fuzzes the live socket: one connection after another, and a judge of the replies.
 
-Everything that it does depends on its seed, but for tokens and numbers that the server makes up.
+What it says on a connection depends on its seed and the connection's number, but for tokens and
+numbers that the server makes up.
 """
 
 import contextlib
@@ -25,9 +26,9 @@ MAX_MESSAGES = 60
 NUM_FLOOD = 12
 """Questions at once, more than are answered at a time."""
 SECRETS = ("Traceback", "site-packages", 'File "', "/tmp/", "/home/", "/root/", "key-")
-SAID = frozenset(
-    {"started", "preview", "confirmed", "retracted", "answer", "compared", "counts", "error"}
-    | {"ended"}
+SAID = (
+    *("started", "preview", "confirmed", "retracted", "answer", "compared", "counts", "error"),
+    "ended",
 )
 # Without pings of the client's own: one that gets no reply would close with 1011, too.
 CONNECTING: dict[str, Any] = {"open_timeout": PATIENCE_S, "close_timeout": 5, "ping_interval": None}
@@ -40,9 +41,8 @@ HANDSHAKES: tuple[dict[str, Any], ...] = (
     {"additional_headers": {"Authorization": "Bearer " + "x" * 2000}},
 )
 # Frames by the letter of RFC 6455: opcode, mask bit and length, a mask, a payload.
-HALF_A_FRAME = b"\x82\xfe\x10\x00" + bytes(4) + b"half"
 RAW_FRAMES = {
-    "half a frame": HALF_A_FRAME,
+    "half a frame": b"\x82\xfe\x10\x00" + bytes(4) + b"half",
     "unmasked frame": b"\x81\x02{}",
     "reserved opcode": b"\x83\x80" + bytes(4),
     "reserved bits": b"\xf1\x80" + bytes(4),
@@ -58,27 +58,32 @@ class FuzzClient:
 
     def __init__(self, server: Server, key: str, seed: int, tally: Tally) -> None:
         self._server, self._key, self._seed, self._tally = server, key, seed, tally
-        self._dice, self._maker = random.Random(f"client {seed}"), LiveMessageMaker(seed)
-        self._number_of_connection = 0
+        self._num_connections = 0
+        self._begin()
         self._token: str | None = None
         """Of the newest camera of this client."""
         self._last = 0
         """The newest answer that has arrived from it."""
-        self._foreign: str | None = None
-        """The token that was tried although it is another tenant's."""
-        self._newest = 0
-        """The newest answer on this connection."""
-        self._done: list[str] = []
 
     def run(self, num_messages: int) -> None:
         """Connect again and again until so many messages have been sent by all clients."""
         while self._tally.num_sent < num_messages and self._server.process.poll() is None:
-            self._number_of_connection += 1
-            self._done, self._newest, self._foreign = [], 0, None
+            self._num_connections += 1
+            self._begin()
             try:
                 self._connection()
             except Exception as error:
                 self._find(f"the client did not expect {error!r}")
+
+    def _begin(self) -> None:
+        """Forget the connection before, so that this one can be seen again by itself."""
+        name = f"seed {self._seed}, connection {self._num_connections}"
+        self._dice, self._maker = random.Random(name), LiveMessageMaker(name)
+        self._done: list[str] = []
+        self._newest = 0
+        """The newest answer on this connection."""
+        self._foreign: str | None = None
+        """The token that was tried although it is another tenant's."""
 
     def _connection(self) -> None:
         odd = self._dice.choice(HANDSHAKES) if self._dice.random() < 0.05 else {}
@@ -264,5 +269,5 @@ class FuzzClient:
                 self._find(f"it says {secret!r}: {text[:300]}")
 
     def _find(self, what: str) -> None:
-        where = f"seed {self._seed}, connection {self._number_of_connection}"
+        where = f"seed {self._seed}, connection {self._num_connections}"
         self._tally.find(what, f"{where}: {self._done[-8:]}")

@@ -24,8 +24,8 @@ from headstart.errors import LiveError
 MAX_TOKENS = 64
 AT_ONCE = 8
 PATIENCE_S = 300.0
-UNASKED = ("skipped", "dropped", "unread")
-"""What may become of a window that ended, besides an answer."""
+UNANSWERED = ("skipped", "dropped", "unread", "lost")
+"""What may become of a window besides an answer."""
 
 WindowName = tuple[int, int]
 """The number of a camera, and that of its window in its film."""
@@ -65,7 +65,7 @@ class Round:
 
 @dataclass
 class Answers:
-    """What the cameras of a round were told. Several threads add to it."""
+    """What cameras were told."""
 
     texts: dict[WindowName, str] = field(default_factory=dict)
     waits_s: dict[WindowName, float] = field(default_factory=dict)
@@ -92,18 +92,16 @@ def over_sockets(server: Server, key: str, shown: Round) -> Answers:
     with ThreadPoolExecutor(len(shown.films)) as threads:
         began_s = time.monotonic()
         cameras = [
-            threads.submit(_over_socket, server, key, shown, number, began_s, answers)
+            threads.submit(_over_socket, server, key, shown, number, began_s)
             for number in range(len(shown.films))
         ]
     for camera in cameras:
-        camera.result()
+        answers.add(camera.result())
     return answers
 
 
-def _over_socket(
-    server: Server, key: str, shown: Round, camera: int, began_s: float, answers: Answers
-) -> None:
-    sent_s: dict[int, float] = {}
+def _over_socket(server: Server, key: str, shown: Round, camera: int, began_s: float) -> Answers:
+    answers, sent_s = Answers(), dict[int, float]()
     try:
         with LiveClient(
             server.url,
@@ -130,17 +128,17 @@ def _over_socket(
                     answers.faults.append(f"camera {camera}: a frame was not sent")
             live.end()
             reader.join()
-            told: dict[str, int] = dict(live.counts.get("windows", {}))
+            answers.counts.update(live.counts.get("windows", {}))
     except LiveError as error:
         answers.faults.append(f"camera {camera}: {error}")
-        return
-    answers.counts += Counter(told)
-    num_read = sum(name[0] == camera for name in answers.texts)
-    num_ended = num_read + sum(told.get(fate, 0) for fate in UNASKED)
-    if (num_read, num_ended) != (told.get("asked"), told.get("ended")):
-        answers.faults.append(f"camera {camera}: {num_read} answers read, and it counts {told}")
-    if num_ended + told.get("lost", 0) != len(shown.windows):
-        answers.faults.append(f"camera {camera}: {len(shown.windows)} windows shown, {told}")
+        return answers
+    counts = answers.counts
+    if len(answers.texts) != counts["asked"]:
+        answers.faults.append(f"camera {camera}: {len(answers.texts)} answers read of {counts}")
+    num_windows = len(answers.texts) + sum(counts[fate] for fate in UNANSWERED)
+    if num_windows != len(shown.windows):
+        answers.faults.append(f"camera {camera}: {len(shown.windows)} windows shown, {counts}")
+    return answers
 
 
 def _noting(work: Callable[[], None], answers: Answers, who: str) -> Callable[[], None]:

@@ -13,6 +13,7 @@ import random
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,8 @@ class Sent:
 class LiveMessageMaker:
     """Makes one message after another from a seed. Used from one thread only."""
 
-    def __init__(self, seed: int) -> None:
-        self._dice = random.Random(seed)
-        self._pictures = _pictures(self._dice)
+    def __init__(self, seed: int | str) -> None:
+        self._dice, self._pictures = random.Random(seed), _pictures()
         self._time_us = 0
         self._slot_us = 100_000
         self.has_sensor = False
@@ -249,9 +249,10 @@ def _pack(kind: int, time_us: int, payload: bytes) -> bytes:
     return HEADER.pack(kind, time_us) + payload
 
 
-def _pictures(dice: random.Random) -> list[bytes]:
+@cache
+def _pictures() -> tuple[bytes, ...]:
     """A picture of each size in each format, the first one an ordinary JPEG."""
-    made = []
+    made, dice = [], random.Random(0)
     for size in SIZES:
         pixels = np.frombuffer(dice.randbytes(size[0] * size[1] * 3), np.uint8)
         image = PIL.Image.fromarray(pixels.reshape(size[1], size[0], 3))
@@ -259,7 +260,7 @@ def _pictures(dice: random.Random) -> list[bytes]:
             content = io.BytesIO()
             image.save(content, form)
             made.append(content.getvalue())
-    return made
+    return tuple(made)
 
 
 def _vast_png() -> bytes:
