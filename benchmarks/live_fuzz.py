@@ -18,6 +18,7 @@ in the log, an answer that differs, and over cameras, blocks, threads, processes
 import argparse
 import contextlib
 import json
+import logging
 import sys
 import tempfile
 import threading
@@ -129,6 +130,8 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    # The clients' library logs what it cannot make sense of after a connection was cut.
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)
 
     def note(what: str) -> None:
         print(what, file=sys.stderr, flush=True)

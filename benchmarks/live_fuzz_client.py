@@ -135,7 +135,7 @@ class FuzzClient:
             if dice.random() < 0.02:
                 for _ in range(NUM_FLOOD):
                     self._send(camera, self._maker.ask())
-            if dice.random() < 0.03:
+            if dice.random() < 0.02:
                 self._raw(camera, dice.choice(sorted(RAW_FRAMES)) if rudeness else "long ping")
             if dice.random() < 0.04:
                 time.sleep(dice.choice((0.01, 0.1, 0.5)))
@@ -149,12 +149,7 @@ class FuzzClient:
             return maker.picture()
         if chance < 0.85:
             return maker.ask()
-        if chance < 0.98:
-            return maker.ack(self._last) if self._dice.random() < 0.3 else self._right_ack()
-        return maker.end()
-
-    def _right_ack(self) -> Sent:
-        return Sent("ack", json.dumps({"type": "ack", "number": self._last}))
+        return maker.ack(self._last) if chance < 0.99 else maker.end()
 
     def _rude(self) -> Sent:
         maker = self._maker
@@ -166,6 +161,7 @@ class FuzzClient:
             maker.rubbish,
             maker.start,
             self._resuming,
+            lambda: maker.ack_of_the_future(self._last),
             lambda: maker.spoiled(self._polite()),
         )
         return self._dice.choice(makers)()
@@ -194,7 +190,7 @@ class FuzzClient:
                     if (message := self._hear(camera, PATIENCE_S)) is not None:
                         if message["type"] == "ended":
                             return
-                        self._send(camera, self._right_ack())
+                        self._send(camera, self._maker.ack(self._last))
                 self._find("a camera did not end")
             case 4:
                 code = self._dice.choice((1000, 1000, 1001, 1008, 3000, 4999))

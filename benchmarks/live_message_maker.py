@@ -30,8 +30,8 @@ TOO_LONG_BYTES = 5 << 20
 SENSOR = (96, 64)
 SIZES = ((96, 64), (64, 48), (1, 1), (333, 77))
 ODD_TIMES_US = (-1, -(2**63), 2**63 - 1, MAX_TIME_US, MAX_TIME_US - 1, 0)
-TEXTS = (
-    "a", "What is happening?", "Straße", "道路", "\n", " ", "\x00", "\U0001f600", "<video>",
+ODD_TEXTS = (
+    "\n", " ", "\x00", "\U0001f600", "<video>",
     "<image> <video>", "</s><s>USER:", "{{ 7 * 7 }}", "x" * 128, "é" * 100, "Who? " * 60,
 )  # fmt: skip
 SCHEMAS: tuple[dict[str, Any], ...] = (
@@ -58,6 +58,8 @@ def _one_of(*values: Any) -> Values:
 
 
 _NAMES = _one_of("a", "front", "front", "道路", "\U0001f600" * 20, "\x00/../", "x" * 128)
+# Mostly ones that can be asked: a placeholder of a video ends the camera.
+_TEXTS = _one_of(*ODD_TEXTS, *["What is happening?", "a", "Straße", "道路"] * 8)
 # Short answers, mostly: they take the engine's time.
 _NUM_TOKENS = _one_of(*range(1, 9), *range(1, 9), *range(1, 9), 64, 4096)
 _SECONDS = _one_of(0.05, 0.5, 2, 86_400)
@@ -66,9 +68,9 @@ FIELDS: dict[str, dict[str, Values]] = {
         "stream": _NAMES,
         "window_s": _one_of(0.01, 0.05, 0.1, 0.4, 0.8, 0.8, 2, 86_400),
         "step_s": _one_of(1, 0.5, 0.25, 0.125),  # of the window
-        "question": _one_of(*TEXTS),
+        "question": _TEXTS,
         "schema": _one_of(*SCHEMAS),
-        "system": _one_of("", *TEXTS),
+        "system": _TEXTS,
         "max_tokens": _NUM_TOKENS,
         "when": _one_of("always", "changed"),
         "at_least_s": _SECONDS,
@@ -83,7 +85,7 @@ FIELDS: dict[str, dict[str, Values]] = {
     },
     "ask": {
         "id": _NAMES,
-        "question": _one_of(*TEXTS),
+        "question": _TEXTS,
         "schema": _one_of(*SCHEMAS),
         "max_tokens": _NUM_TOKENS,
     },
@@ -147,9 +149,14 @@ class LiveMessageMaker:
         return Sent("resume", json.dumps(message))
 
     def ack(self, number: int) -> Sent:
-        """Of the number that has arrived, of an older one, or of one that has not been given."""
-        beside = self._dice.choice((0, 0, 0, 0, 0, 0, -1, -64, 1, 1000))
-        return Sent("ack", json.dumps({"type": "ack", "number": max(0, number + beside)}))
+        """Of the number that has arrived, or of an older one."""
+        number -= self._dice.choice((0, 0, 0, 0, 1, 64))
+        return Sent("ack", json.dumps({"type": "ack", "number": max(0, number)}))
+
+    def ack_of_the_future(self, number: int) -> Sent:
+        """Of a number that was not given yet."""
+        number += self._dice.choice((1, 1000, 2**31 - 2**20))
+        return Sent("ack of the future", json.dumps({"type": "ack", "number": number}))
 
     def ask(self) -> Sent:
         """A valid question."""

@@ -28,6 +28,7 @@ def test_what_is_called_valid_is_accepted():
     for _ in range(NUM_MADE):
         for sent in (maker.start(), maker.resume("t", 3), maker.ask(), maker.ack(7), maker.end()):
             read_message(sent.content, limits)  # raises a refusal if it is not
+        read_message(maker.ack_of_the_future(7).content, limits)  # valid at another time
         Media.parse(maker.picture().content)
 
 
