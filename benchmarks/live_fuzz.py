@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -141,15 +141,16 @@ def main() -> None:
         with running(here.start_ours(**SETTINGS)) as server:
             server.key = NEIGHBOUR_KEY
             neighbour, memory = Neighbour(server, NEIGHBOUR_KEY), ServerMemory(server)
-            fuzz(server, (*KEYS, NEIGHBOUR_KEY), NUM_WARMUP, options.seed - 1)
-            before = Footprint.of(server)
+            warmup = fuzz(server, (*KEYS, NEIGHBOUR_KEY), NUM_WARMUP, options.seed - 1)
+            before = replace(Footprint.of(server), num_tracebacks=0)  # nor may it have left one
             began_s = time.monotonic()
             with memory.sampled(), neighbour.watching():
                 tally = fuzz(server, KEYS, options.messages, options.seed, note)
             took_s = time.monotonic() - began_s
             left = list(leftovers(server, OPERATOR_KEY, before))
             after = None if server.process.poll() is not None else Footprint.of(server)
-    faults = [*tally.found.values(), *neighbour.wrong, *left, *memory.faults()]
+    found = {**warmup.found, **tally.found}
+    faults = [*found.values(), *neighbour.wrong, *left, *memory.faults()]
     figures = {
         "messages": tally.num_sent,
         "seed": options.seed,
@@ -157,7 +158,7 @@ def main() -> None:
         "minutes": round(took_s / 60, 1),
         "sent": dict(tally.sent.most_common()),
         "said": dict(tally.said.most_common()),
-        "found": len(tally.found),
+        "found": len(found),
         "neighbour": {"answers": neighbour.num_answers, "wrong": len(neighbour.wrong)},
         "left": left,
         "before": vars(before),
