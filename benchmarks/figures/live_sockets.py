@@ -82,7 +82,7 @@ def fuzz(run: Any) -> str:
         ("answers", f"{said['answer']:,}"),
         ("refusals", f"{sum(n for name, n in said.items() if name.startswith('error ')):,}"),
         (
-            "sockets closed by the server",
+            "sockets ended by the server, by code (1006: a reset overtook it)",
             ", ".join(f"{n:,} with {code}" for code, n in closes.items()),
         ),
         ("errors of the server's own, secrets, silences", f"{run['found']}"),
