@@ -97,8 +97,8 @@ class Workspace:
             found.append(Clip(path.stem, data_url(path), events if events.exists() else None))
         return found
 
-    def start_plain(self) -> Server:
-        """vLLM's own server with its defaults, on the same target."""
+    def start_plain(self, **vllm: Any) -> Server:
+        """vLLM's own server with its defaults and these arguments, on the same target."""
         port = free_port()
         arguments = {
             "model": str(self.target),
@@ -109,6 +109,7 @@ class Workspace:
             "disable_uvicorn_access_log": True,
             **ENGINE,
             "dtype": self.dtype,
+            **vllm,
         }
         program = ["-m", "vllm.entrypoints.openai.api_server"]
         return start([*program, *flags(arguments)], port, self.home / "plain.log")
@@ -120,10 +121,11 @@ class Workspace:
         server: dict[str, Any] = {"target": self.target, "port": port, "open": is_open}
         if self.drafter is not None:
             server["drafter"] = self.drafter
+        vllm = {**ENGINE, "dtype": self.dtype, "enable_prompt_tokens_details": True}
         given = {
             "server": {**server, **tables.pop("server", {})},
             "media": {"root": self.clips},
-            "vllm": {**ENGINE, "dtype": self.dtype, "enable_prompt_tokens_details": True},
+            "vllm": {**vllm, **tables.pop("vllm", {})},
             "drafter_vllm": {
                 "enforce_eager": True,
                 "dtype": self.dtype,

@@ -39,6 +39,7 @@ SHARED_ENGINES = (
         "tests/serve/test_live.py",
         "tests/serve/test_live_encoded.py",
         "tests/serve/test_cameras.py",
+        "tests/serve/test_live_fuzz.py",
         "tests/serve/test_metrics.py",
         "tests/serve/test_openai_client.py",
         "tests/serve/test_page.py",
@@ -48,7 +49,11 @@ SHARED_ENGINES = (
         "tests/serve/test_sessions.py",
         "tests/serve/test_tenants.py",
     ),
-    ("tests/serve/test_equal_to_vllm.py", "tests/serve/test_prediction.py"),
+    (
+        "tests/serve/test_equal_to_vllm.py",
+        "tests/serve/test_live_load.py",
+        "tests/serve/test_prediction.py",
+    ),
     ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),
     (
         "tests/engine/test_headstart.py",

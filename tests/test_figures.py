@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import keep
-from benchmarks.figures import documents, picture
+from benchmarks.figures import documents, live_sockets, picture, results
 from benchmarks.figures.results import RESULTS
 
 TABLE = "<!-- table: letters -->\n| a |\n<!-- end -->\n"
@@ -102,6 +102,22 @@ def test_the_picture_shows_two_equal_answers_of_which_ours_takes_fewer_passes():
     drawn = picture.head_start()
     for run in (bare, ours):
         assert f">{run.end_s * 1e3:.0f} ms<" in drawn
+
+
+def test_a_table_says_so_until_its_run_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    results.result.cache_clear()
+    table = live_sockets.TABLES["live-sockets"]
+    assert table() == live_sockets.NOT_KEPT
+    waits = {"bare": {"p50_ms": 1400.0, "p95_ms": 1900.0}, "headstart": {"p50_ms": 200.0}}
+    waits["headstart"]["p95_ms"] = 950.0
+    ratios = {"ratio_p50": 7.0, "ratio_p95": 2.0}
+    run = {"cameras": 8, "window_s": 16.0, **waits, **ratios, "by_round": [ratios, ratios]}
+    (tmp_path / "serve_live_cpu-2-cores_2026-01-01.json").write_text(json.dumps(run))
+    rows = table().splitlines()
+    assert rows[0].startswith("| 8 cameras, windows of 16 s |")
+    assert rows[-1] == "| 95% within, ms | 1900 | 950 | 2.00 | 2.00, 2.00 |"
+    results.result.cache_clear()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

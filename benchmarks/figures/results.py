@@ -14,6 +14,11 @@ def path_of(name: str) -> Path:
     return max(RESULTS.glob(f"{name}_cpu-2-cores_????-??-??.json"))
 
 
+def is_kept(name: str) -> bool:
+    """Whether there is such a file."""
+    return any(RESULTS.glob(f"{name}_cpu-2-cores_????-??-??.json"))
+
+
 @cache
 def result(name: str) -> Any:
     """What that run wrote."""

@@ -66,9 +66,9 @@ class LiveSocket:
     async def serve(self, on_started: Callable[[], None]) -> None:
         """Accept the connection and serve it to its end; ``on_started`` is called once it is known
         which camera it is."""
-        await self._send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
         is_complete = False
         try:
+            await self._send({"type": "websocket.accept", "subprotocol": SUBPROTOCOL})
             self._camera = await self._open()
             on_started()
             is_complete = await self._serve(self._camera)
@@ -209,8 +209,8 @@ class LiveSocket:
         code = close_code(refusal)
         self._context.details["code"] = int(code)
         last = error_message(refusal, is_last=True)
-        # A client that has stopped reading does not read the refusal either.
-        with contextlib.suppress(TimeoutError):
+        # A client that has stopped reading, or has left, does not read the refusal either.
+        with contextlib.suppress(TimeoutError, _LeftError):
             async with asyncio.timeout(LAST_WORDS_S):
                 last_words = Outgoing()
                 last_words.tell(last)

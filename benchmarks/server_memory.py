@@ -1,0 +1,81 @@
+"""The memory of a server and all its processes over time, and whether it stays."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+import psutil
+from tests.serve.servers import Server
+
+SAMPLE_S = 5.0
+MIN_SAMPLES = 24
+"""With fewer, the time was too short to tell growth from warming up."""
+MAX_GROWTH_MIB = 64.0
+"""Between the second third of the time and the last."""
+
+
+@dataclass
+class ServerMemory:
+    """Samples while the server is used, and only then."""
+
+    server: Server
+    mib: list[float] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def sampled(self) -> Iterator[None]:
+        """Sample until the block is left."""
+        stop = threading.Event()
+
+        def go() -> None:
+            self.sample()
+            while not stop.wait(SAMPLE_S):
+                self.sample()
+
+        thread = threading.Thread(target=go, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+            self.sample()
+
+    def sample(self) -> None:
+        """Take one now: what each process holds, a page that several share counted once."""
+        pss = 0
+        with contextlib.suppress(psutil.Error):
+            for process in (psutil.Process(self.server.process.pid), *self.server.children()):
+                with contextlib.suppress(psutil.Error):
+                    pss += process.memory_full_info().pss
+        self.mib.append(round(pss / 2**20, 1))
+
+    @property
+    def thirds_mib(self) -> list[float]:
+        """The median of each third of the samples."""
+        third = max(1, len(self.mib) // 3)
+        parts = (self.mib[:third], self.mib[third : 2 * third], self.mib[-third:])
+        return [round(median(part or self.mib), 1) for part in parts]
+
+    @property
+    def growth_mib(self) -> float:
+        """From the second third to the last."""
+        _, second, last = self.thirds_mib
+        return round(last - second, 1)
+
+    def faults(self) -> Iterator[str]:
+        """Whether it grew, where enough samples tell."""
+        if len(self.mib) >= MIN_SAMPLES and self.growth_mib > MAX_GROWTH_MIB:
+            yield f"the server's memory grew by {self.growth_mib} MiB from one third to the next"
+
+    def figures(self) -> dict[str, Any]:
+        """For a result."""
+        return {
+            "begin_mib": self.mib[0],
+            "end_mib": self.mib[-1],
+            "thirds_mib": self.thirds_mib,
+            "growth_mib": self.growth_mib,
+            "samples_mib": self.mib,
+        }
