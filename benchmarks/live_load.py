@@ -204,7 +204,6 @@ def asking_body(pictures: Sequence[str], question: str) -> dict[str, Any]:
         "data:video/jpeg;base64," + ",".join(pictures),
         question,
         max_tokens=MAX_TOKENS,
-        add_special_tokens=True,  # a live prompt begins with them
     )
 
 
