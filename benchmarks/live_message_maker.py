@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import PIL.Image
+from benchmarks.encoded_cost import encoded
 
 from headstart.client.wire import EVENT, HEADER, MediaKind
+from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US
 
 Values = Callable[[random.Random], Any]
@@ -76,6 +78,7 @@ FIELDS: dict[str, dict[str, Values]] = {
         "at_least_s": _SECONDS,
         "simulate_events": _one_of(True, False),
         "sensor": _one_of("96x64", "96x64", "346x260", "1x1", "65536x65536"),
+        "codec": _one_of(*map(str, Codec)),
         "previews": _one_of(True, False),
         "compare": _one_of(False, False, False, False, True),
     },
@@ -119,6 +122,9 @@ class LiveMessageMaker:
         self._slot_us = 100_000
         self.has_sensor = False
         """Whether the newest camera sends events."""
+        self._codec: Codec | None = None
+        """Of the newest camera's pictures, if it sends encoded ones."""
+        self._num_encoded = 0
 
     def start(self) -> Sent:
         """A valid beginning; from here on pictures have the times of its windows."""
@@ -139,6 +145,7 @@ class LiveMessageMaker:
             message.pop("at_least_s", None)
         self._time_us, self._slot_us = dice.choice((0, 10**6, 10**15)), round(window_s * 125_000)
         self.has_sensor = "sensor" in message
+        self._codec, self._num_encoded = message.get("codec") and Codec(message["codec"]), 0
         return Sent("start", json.dumps(message))
 
     def resume(self, token: str | None, number: int) -> Sent:
@@ -170,16 +177,23 @@ class LiveMessageMaker:
         """A picture that can be read, of the next time."""
         self._time_us += self._dice.choice((1, 1, 1, 1, 2, 9)) * max(1, self._slot_us)
         time_us = min(self._time_us, MAX_TIME_US - 1)
+        if self._codec is not None:
+            packets = _packets(self._codec)
+            packet = packets[self._num_encoded % len(packets)]
+            self._num_encoded += 1
+            return Sent("encoded picture", _pack(MediaKind.ENCODED, time_us, packet))
         # Mostly of one size, without which no window is filled.
         number = 0 if self._dice.random() < 0.8 else self._dice.randrange(len(self._pictures))
         return Sent("picture", _pack(MediaKind.PICTURE, time_us, self._pictures[number]))
 
     def odd_picture(self) -> Sent:
         """A picture that cannot be read, or one of an odd time."""
-        dice, good = self._dice, self._dice.choice(self._pictures)
+        dice, good, kind = self._dice, self._dice.choice(self._pictures), MediaKind.PICTURE
+        if self._codec is not None and dice.random() < 0.9:  # or else of the other kind
+            good, kind = dice.choice(_packets(self._codec)), MediaKind.ENCODED
         if dice.random() < 0.3:
             time_us = dice.choice((self._time_us, self._time_us - 1, *ODD_TIMES_US))
-            return Sent("picture of an odd time", _pack(MediaKind.PICTURE, time_us, good))
+            return Sent("picture of an odd time", _pack(kind, time_us, good))
         self._time_us += max(1, self._slot_us)
         damaged = bytearray(good)
         for _ in range(20):
@@ -193,10 +207,11 @@ class LiveMessageMaker:
                 b"\x89PNG\r\n\x1a\n" + dice.randbytes(64),
                 b"RIFF\x00\x00\x00\x00WEBPVP8 " + dice.randbytes(64),
                 _vast_png(),
+                b"\x00\x00\x01" + dice.randbytes(500),
                 dice.randbytes(1000),
             )
         )
-        return Sent("unreadable picture", _pack(MediaKind.PICTURE, self._time_us, payload))
+        return Sent("unreadable picture", _pack(kind, self._time_us, payload))
 
     def events(self) -> Sent:
         """Events of the time until the next picture; sometimes ones that cannot be read."""
@@ -218,7 +233,7 @@ class LiveMessageMaker:
             case 2:
                 return Sent("random bytes", dice.randbytes(dice.choice((0, 1, 8, 9, 10, 4000))))
             case 3:
-                kind = dice.choice((0, 2, 4, 255))
+                kind = dice.choice((0, 4, 255))
                 return Sent("unknown kind", _pack(kind, self._time_us, dice.randbytes(100)))
             case 4:
                 vast = _pack(MediaKind.PICTURE, self._time_us, bytes(TOO_LONG_BYTES))
@@ -254,6 +269,12 @@ class LiveMessageMaker:
 
 def _pack(kind: int, time_us: int, payload: bytes) -> bytes:
     return HEADER.pack(kind, time_us) + payload
+
+
+@cache
+def _packets(codec: Codec) -> list[bytes]:
+    """A key picture, and others that build on it."""
+    return encoded(codec, *SENSOR, num_pictures=8)
 
 
 @cache

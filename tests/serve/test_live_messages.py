@@ -178,7 +178,9 @@ REGISTRATION = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in VALID.items() for v in vs])
+@pytest.mark.parametrize(
+    ("name", "value"), [(n, v) for n, vs in VALID.items() if n != "codec" for v in vs]
+)
 def test_a_registration_takes_what_a_start_takes(name, value):
     given = {**REGISTRATION, name: value}
     if given["question"] is None:
