@@ -48,7 +48,7 @@ def free_port():
 class Broker:
     """Mosquitto; the sessions of subscribers outlive it, also when it is killed."""
 
-    def __init__(self, folder, *, has_password=False, certificate=None):
+    def __init__(self, folder, *, has_password=False, certificate=None, access_rules=None):
         require_broker()
         self.port, self._process = free_port(), None
         self._config, self.log = folder / "mosquitto.conf", folder / "mosquitto.log"
@@ -63,6 +63,8 @@ class Broker:
             lines += [f"password_file {passwords}"]
         if certificate is not None:
             lines += [f"certfile {certificate}", f"keyfile {certificate}"]
+        if access_rules is not None:
+            lines += [f"acl_file {access_rules}"]
         self._config.write_text("\n".join(lines) + "\n")
         self._saved = folder / "mosquitto.db"
 

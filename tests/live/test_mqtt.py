@@ -21,9 +21,18 @@ from headstart.errors import LiveError
 from headstart.live import mqtt_connection
 from headstart.live.mqtt import MqttPublisher
 from headstart.live.mqtt_address import MqttAddress, topic_name
-from tests.live.mosquitto import PASSWORD, USER, Broker, Subscriber, free_port, until
+from tests.live.mosquitto import (
+    HAS_PAHO,
+    PASSWORD,
+    USER,
+    Broker,
+    Subscriber,
+    free_port,
+    until,
+)
 
 STREAM = "front door"
+needs_paho = pytest.mark.skipif(not HAS_PAHO, reason="no paho-mqtt: pip install 'headstart[mqtt]'")
 
 
 def post(publisher, *numbers):
@@ -106,6 +115,18 @@ def test_the_status_is_kept_for_those_who_come_later(broker, subscriber):
     until(lambda: subscriber.statuses() == ["online", "offline"])
     with Subscriber(broker) as later:
         until(lambda: ("home/cameras/status", b"offline", True) in later.received)
+
+
+def test_what_mosquitto_does_not_allow_counts_as_delivered(tmp_path):
+    """As docs/live.md warns."""
+    rules = tmp_path / "rules"
+    rules.write_text("topic read #\ntopic write home/cameras/status\n")
+    with Broker(tmp_path, access_rules=rules) as broker, Subscriber(broker) as subscriber:
+        with MqttPublisher(broker.url) as publisher:
+            post(publisher, 1)
+            until(lambda: publisher.counts.delivered == 1)
+        until(lambda: subscriber.statuses() == ["online", "offline"])
+        assert subscriber.numbers == []
 
 
 PUBLISH_AND_WAIT = """
@@ -216,6 +237,7 @@ def test_the_end_waits_for_a_frozen_broker_no_longer_than_its_grace(broker, subs
     until(lambda: subscriber.statuses() == ["online", "offline"])  # its last will
 
 
+@needs_paho
 def test_the_end_does_not_wait_for_a_broker_that_was_never_there():
     publisher = MqttPublisher(f"mqtt://127.0.0.1:{free_port()}", first_pause_s=300)
     until(lambda: publisher.counts.last_error)
@@ -243,6 +265,7 @@ def test_a_password_is_checked_and_never_told(tmp_path, caplog):
     assert PASSWORD not in told
 
 
+@needs_paho
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\xff\xff\xff\xff", b"\x20\x00"]
 )
@@ -271,6 +294,7 @@ def test_what_is_no_broker_is_tried_again_and_ends(answer):
         server.join()
 
 
+@needs_paho
 def test_a_host_that_cannot_be_is_an_error_that_is_told():
     publisher = MqttPublisher("mqtt://a..b", first_pause_s=300)
     until(lambda: publisher.counts.last_error)
