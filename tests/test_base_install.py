@@ -150,7 +150,7 @@ for address in ("ws://127.0.0.1:1", "nowhere"):
 def test_publishing_to_a_broker_says_what_to_install(base_install):
     code = """
 from headstart import HeadstartError
-from headstart.live.mqtt import MqttPublisher
+from headstart.live.sinks.mqtt import MqttPublisher
 try:
     MqttPublisher("mqtt://127.0.0.1:1")
 except HeadstartError as error:

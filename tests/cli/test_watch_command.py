@@ -23,14 +23,14 @@ from headstart.cli import app
 from headstart.cli.watch import summary
 from headstart.cli.watch_output import JsonLines, TextLines
 from headstart.live.answer_log import AnswerLog, row_of
-from headstart.live.answer_sink import DeliveryCounts
-from headstart.live.mqtt_address import topic_name
 from headstart.live.session import LiveCounts
+from headstart.live.sinks.answer_sink import DeliveryCounts
+from headstart.live.sinks.mqtt_address import topic_name
 from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Placement
-from tests.live.mosquitto import HAS_BROKER, Broker, Subscriber, until
+from tests.live.sinks.mosquitto import HAS_BROKER, Broker, Subscriber, until
 
 
 def answer_of(text, stream="front", wait_s=0.25):

@@ -64,8 +64,14 @@ def hook_port() -> int:
 
 
 @pytest.fixture(scope="session")
+def broker_port() -> int:
+    """Where `server` may publish answers to."""
+    return free_port()
+
+
+@pytest.fixture(scope="session")
 def server(
-    tmp_path_factory, clips, tiny_target, tiny_drafter, camera_port, hook_port
+    tmp_path_factory, clips, tiny_target, tiny_drafter, camera_port, hook_port, broker_port
 ) -> Iterator[Server]:
     """Started by the command that `headstart serve --print-vllm-flags` prints."""
     home = tmp_path_factory.mktemp("server")
@@ -94,7 +100,7 @@ def server(
         "media": {"root": clips},
         "cameras": {
             "hosts": [f"127.0.0.1:{camera_port}"],
-            "hooks": [f"http://127.0.0.1:{hook_port}"],
+            "hooks": [f"http://127.0.0.1:{hook_port}", f"mqtt://127.0.0.1:{broker_port}"],
         },
         "vllm": {**ENGINE, "enable_prompt_tokens_details": True},
         "drafter_vllm": DRAFTER_ENGINE,

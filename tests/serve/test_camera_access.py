@@ -10,7 +10,7 @@ from headstart.serve.settings import Settings
 OPEN = CameraAccess.of(
     {
         "hosts": ["192.168.1.20", "NVR.example.org:8554", "[fd00::5]", "door.example.org:554"],
-        "hooks": ["https://Home.example.org", "http://127.0.0.1:9000"],
+        "hooks": ["https://Home.example.org", "http://127.0.0.1:9000", "mqtt://Broker.example.org"],
     }
 )
 
@@ -141,3 +141,42 @@ def test_any_other_hook_is_refused(url):
 def test_a_mistake_in_the_settings_is_an_error(table):
     with pytest.raises(HeadstartError, match="cameras"):
         Settings.of({"cameras": table})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mqtt://broker.example.org",
+        "mqtt://broker.example.org:1883/home/front",
+        "mqtt://anna:s3cret@broker.example.org/home",
+        "MQTT://BROKER.example.org/home",
+    ],
+)
+def test_a_broker_that_is_named_is_open_whoever_logs_in(url):
+    pytest.importorskip("paho")
+    assert OPEN.check_hook(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mqtts://broker.example.org/home",
+        "mqtt://broker.example.org:1884/home",
+        "mqtt://home.example.org/",
+        "mqtt://broker.example.org@evil.org/",
+        "mqtt://broker.example.org.evil.org/",
+        "mqtt://127.0.0.1:9000/",
+    ],
+)
+def test_any_other_broker_is_refused_without_the_password(url):
+    pytest.importorskip("paho")
+    with pytest.raises(RefusedError, match=r'published there; .*hooks = \["mqtts?://') as refused:
+        OPEN.check_hook(url.replace("://", "://anna:s3cret@") if "@" not in url else url)
+    assert refused.value.status == 403
+    assert "s3cret" not in refused.value.message
+
+
+def test_a_brokers_address_that_cannot_be_read_is_a_mistake():
+    with pytest.raises(RefusedError, match="hook: ") as refused:
+        OPEN.check_hook("mqtt://broker.example.org/a b")
+    assert refused.value.status == 400

@@ -8,8 +8,9 @@ import PIL.Image
 import psutil
 import pytest
 
+from tests.live.sinks.mosquitto import Broker, Subscriber
+from tests.live.sinks.test_hook import receiving
 from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
-from tests.live.test_hook import receiving
 from tests.serve.live_camera import MAX_TOKENS, NUM_SLOTS, QUESTION, SLOT_US, LiveCamera
 from tests.serve.registered_camera import (
     CAMERAS,
@@ -98,7 +99,7 @@ def test_a_camera_is_answered_about_as_the_same_frames_are_over_http(
         start = answer["start_us"] // SLOT_US
         assert answer["start_us"] == start * SLOT_US
         clip = write_film(tmp_path / f"{number}.mp4", start, start + NUM_SLOTS)
-        body = asking(clip, QUESTION, max_tokens=MAX_TOKENS, add_special_tokens=True)
+        body = asking(clip, QUESTION, max_tokens=MAX_TOKENS)
         said = north.post(CHAT, json=body).json()["choices"][0]["message"]["content"]
         assert answer["text"] == said
     assert whole[0]["text"] != whole[-1]["text"]
@@ -280,3 +281,25 @@ def test_the_documents_commands_run(server, film, camera_port, tmp_path):
     with film_camera(film, camera_port, ends=False):
         run_camera_commands(server, tmp_path, {named: f"http://127.0.0.1:{camera_port}/film"})
     assert (tmp_path / "picture.jpg").read_bytes().startswith(b"\xff\xd8")
+
+
+def test_answers_are_published_to_an_open_broker_and_to_no_other(
+    server, north, film, camera_port, broker_port, tmp_path
+):
+    source = f"http://127.0.0.1:{camera_port}/film.mkv"
+    with Broker(tmp_path, port=broker_port) as broker, Subscriber(broker) as subscriber:
+        with (
+            film_camera(film, camera_port),
+            registered(north, source, stream="door", hook=broker.url) as camera,
+        ):
+            with AnswerReader(north, camera["id"]) as reader:
+                texts = [message["text"] for message in reader if message["type"] == "answer"]
+            server.wait_until(lambda: delivered(north, camera) == len(texts), "all are published")
+        rows = subscriber.rows("home/cameras/door/answer")
+        assert [row["target_text"] for row in rows] == texts
+        assert [row["camera"] for row in rows] == [camera["id"]] * len(texts)
+        server.wait_until(lambda: subscriber.statuses()[-1:] == ["offline"], "its end is told")
+    elsewhere = {**WANTED, "source": source, "hook": f"mqtt://127.0.0.1:{camera_port}/home"}
+    refused = north.post(CAMERAS, json=elsewhere)
+    assert refused.status_code == 403
+    assert f'hooks = ["mqtt://127.0.0.1:{camera_port}"]' in refused.json()["error"]["message"]

@@ -20,9 +20,9 @@ from headstart.engine.manner import Manner
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of
-from headstart.live.answer_sink import AnswerSink, DeliveryCounts
-from headstart.live.hook import Hook
-from headstart.live.mqtt import MqttPublisher
+from headstart.live.sinks.answer_sink import AnswerSink, DeliveryCounts
+from headstart.live.sinks.hook import Hook
+from headstart.live.sinks.mqtt import MqttPublisher
 from headstart.live.sources.event_camera import event_camera
 from headstart.live.sources.events_beside import simulated, with_events
 from headstart.live.sources.file import video_file

@@ -2,7 +2,7 @@
 
 [cameras]                                     # nowhere, unless named here
 hosts = ["192.168.1.20", "nvr.example.org:8554"]
-hooks = ["https://home.example.org"]
+hooks = ["https://home.example.org", "mqtt://broker.example.org"]
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,9 @@ from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from headstart.errors import HeadstartError, SourceError
+from headstart.errors import HeadstartError, LiveError, SourceError
+from headstart.live.sinks.mqtt_address import MqttAddress, is_broker
+from headstart.live.sinks.mqtt_connection import paho
 from headstart.live.sources.address import DEFAULT_PORTS, Address
 from headstart.serve.refusal import RefusedError, bad_request
 
@@ -28,6 +30,8 @@ class CameraAccess:
     """Names or addresses, with a port where it is not the usual one of the address's scheme."""
     hooks: tuple[str, ...] = ()
     """Schemes with hosts, and ports where they have some."""
+    brokers: frozenset[str] = frozenset()
+    """The same of MQTT brokers, always with a port."""
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
@@ -37,7 +41,9 @@ class CameraAccess:
                 raise CameraAccessError(f"[cameras] {name} is not one of: hosts, hooks")
         hosts = [_host(each) for each in _list("hosts", table)]
         hooks = [_origin(each) for each in _list("hooks", table)]
-        return cls(frozenset(hosts), tuple(hooks))
+        brokers = [str(MqttAddress.parse(each)) for each in hooks if is_broker(each)]
+        receivers = [each for each in hooks if not is_broker(each)]
+        return cls(frozenset(hosts), tuple(receivers), frozenset(brokers))
 
     def check_source(self, text: str) -> Address:
         """The address of a camera that may be read; raises a refusal for any other."""
@@ -54,12 +60,24 @@ class CameraAccess:
 
     def check_hook(self, url: str) -> str:
         """An address that answers may be posted to; raises a refusal for any other."""
+        if is_broker(url):
+            return self._check_broker(url)
         # Compared as a text up to the slash, so that no reading of the address leads elsewhere.
         if any(url.lower().startswith(f"{origin}/") for origin in self.hooks):
             return url
         raise _closed(
             "answers may not be posted there", 'hooks = ["https://HOST"], with a path in yours'
         )
+
+    def _check_broker(self, url: str) -> str:
+        try:
+            broker = str(MqttAddress.parse(url))  # as it is connected to, without the password
+            paho()
+        except LiveError as error:
+            raise bad_request(f"hook: {error}") from error
+        if broker in self.brokers:
+            return url
+        raise _closed("answers may not be published there", f'hooks = ["{broker}"]')
 
 
 def _closed(what: str, setting: str) -> RefusedError:
@@ -95,10 +113,10 @@ def _host(given: object) -> str:
 def _origin(given: object) -> str:
     text = given.lower() if isinstance(given, str) else ""
     parts = urlsplit(text)
-    is_http = parts.scheme in ("http", "https")
-    if not is_http or not parts.hostname or text != f"{parts.scheme}://{parts.netloc}":
+    is_known = parts.scheme in ("http", "https") or (is_broker(text) and "@" not in text)
+    if not is_known or not parts.hostname or text != f"{parts.scheme}://{parts.netloc}":
         raise CameraAccessError(
             f"[cameras] hooks holds {given!r}; give the scheme, host and port of a receiver, such"
-            ' as "https://home.example.org"'
+            ' as "https://home.example.org" or "mqtt://broker.example.org"'
         )
     return text

@@ -3,7 +3,7 @@
 import asyncio
 from http import HTTPStatus
 
-from headstart.live.hook import Hook
+from headstart.live.sinks.opening import open_sink
 from headstart.live.sources.address import Address
 from headstart.live.sources.opening import camera as open_camera
 from headstart.live.sources.source import Source
@@ -39,13 +39,13 @@ class CameraRegistry:
     async def register(self, tenant: str, wanted: Registration) -> SourceCamera:
         """Begin to read a camera; raises a refusal if its address is not open, or all are taken."""
         address = self._access.check_source(wanted.source)
-        hook = None if wanted.hook is None else self._access.check_hook(wanted.hook)
+        url = None if wanted.hook is None else self._access.check_hook(wanted.hook)
         place = await self._places.take(tenant, wanted)
         camera = SourceCamera(
             place,
             wanted,
             self._source(address),
-            None if hook is None else Hook(hook),
+            None if url is None else open_sink(url),
             self._access_log.note_error,
             self._over,
         )

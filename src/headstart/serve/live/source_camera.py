@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 from headstart.client.wire import CloseCode
 from headstart.live.answer_log import row_of
-from headstart.live.hook import Hook
+from headstart.live.sinks.answer_sink import AnswerSink
 from headstart.live.sources.source import Source
 from headstart.live.window_answer import WindowAnswer
 from headstart.serve.live.camera import Camera
@@ -50,7 +50,7 @@ class SourceCamera(Camera):
         place: Place,
         wanted: Registration,
         source: Source,
-        hook: Hook | None,
+        hook: AnswerSink | None,
         on_failure: OnFailure,
         on_over: Callable[["SourceCamera"], None],
     ) -> None:

@@ -12,7 +12,7 @@ from ssl import SSLContext
 from typing import Any
 
 from headstart.errors import LiveError
-from headstart.live.mqtt_address import MqttAddress
+from headstart.live.sinks.mqtt_address import MqttAddress
 
 CONNECT_S = 5.0
 """How long the broker's machine may take to accept a connection, and then to agree on TLS."""

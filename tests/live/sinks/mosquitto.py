@@ -48,9 +48,11 @@ def free_port():
 class Broker:
     """Mosquitto; the sessions of subscribers outlive it, also when it is killed."""
 
-    def __init__(self, folder, *, has_password=False, certificate=None, access_rules=None):
+    def __init__(
+        self, folder, *, port=None, has_password=False, certificate=None, access_rules=None
+    ):
         require_broker()
-        self.port, self._process = free_port(), None
+        self.port, self._process = port or free_port(), None
         self._config, self.log = folder / "mosquitto.conf", folder / "mosquitto.log"
         lines = [f"listener {self.port} 127.0.0.1", "user root", f"log_dest file {self.log}"]
         lines += ["persistence true", f"persistence_location {folder}/"]

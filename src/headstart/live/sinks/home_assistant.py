@@ -3,8 +3,8 @@
 import hashlib
 import json
 
-from headstart.live.mqtt_address import MqttAddress
-from headstart.live.mqtt_connection import MqttMessage
+from headstart.live.sinks.mqtt_address import MqttAddress
+from headstart.live.sinks.mqtt_connection import MqttMessage
 
 DISCOVERY_PREFIX = "homeassistant"
 """Where Home Assistant listens unless it is set up otherwise."""

@@ -60,6 +60,11 @@ class MqttAddress:
         return f"{'mqtts' if self.is_tls else 'mqtt'}://{host}:{self.port}"
 
 
+def is_broker(url: str) -> bool:
+    """Whether an address is one of MQTT."""
+    return url.lower().startswith(tuple(f"{scheme}://" for scheme in DEFAULT_PORTS))
+
+
 def topic_name(stream: str) -> str:
     """A camera's name as one level of a topic.
 

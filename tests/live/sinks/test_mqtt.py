@@ -18,10 +18,10 @@ from urllib.parse import quote
 import pytest
 
 from headstart.errors import LiveError
-from headstart.live import mqtt_connection
-from headstart.live.mqtt import MqttPublisher
-from headstart.live.mqtt_address import MqttAddress, topic_name
-from tests.live.mosquitto import (
+from headstart.live.sinks import mqtt_connection
+from headstart.live.sinks.mqtt import MqttPublisher
+from headstart.live.sinks.mqtt_address import MqttAddress, topic_name
+from tests.live.sinks.mosquitto import (
     HAS_PAHO,
     PASSWORD,
     USER,
@@ -40,7 +40,7 @@ def post(publisher, *numbers):
         publisher.post({"stream": STREAM, "number": number, "target_text": f"Answer {number}."})
 
 
-LIVE = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
+LIVE = (Path(__file__).parents[3] / "docs" / "live.md").read_text()
 
 
 def once(numbers):
@@ -131,8 +131,8 @@ def test_what_mosquitto_does_not_allow_counts_as_delivered(tmp_path):
 
 PUBLISH_AND_WAIT = """
 import sys, time
-from headstart.live import mqtt_connection
-from headstart.live.mqtt import MqttPublisher
+from headstart.live.sinks import mqtt_connection
+from headstart.live.sinks.mqtt import MqttPublisher
 publisher = MqttPublisher(sys.argv[1])
 time.sleep(600)
 """

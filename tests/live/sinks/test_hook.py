@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from headstart.errors import LiveError
-from headstart.live.hook import Hook
+from headstart.live.sinks.hook import Hook
 
 
 class Receiver(ThreadingHTTPServer):

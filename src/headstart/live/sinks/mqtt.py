@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import Self
 
-from headstart.live.answer_sink import DeliveryCounts
-from headstart.live.home_assistant import sensor_config
-from headstart.live.mqtt_address import MqttAddress
-from headstart.live.mqtt_connection import MqttConnection, MqttMessage, paho
-from headstart.live.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
+from headstart.live.sinks.answer_sink import DeliveryCounts
+from headstart.live.sinks.home_assistant import sensor_config
+from headstart.live.sinks.mqtt_address import MqttAddress
+from headstart.live.sinks.mqtt_connection import MqttConnection, MqttMessage, paho
+from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
 
 STOP_S = 1.0
 """How long `close` waits for the thread once its time is over."""

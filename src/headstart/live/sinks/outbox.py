@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from headstart.live.answer_sink import DeliveryCounts
+from headstart.live.sinks.answer_sink import DeliveryCounts
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from headstart.errors import LiveError
-from headstart.live.answer_sink import DeliveryCounts
-from headstart.live.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
+from headstart.live.sinks.answer_sink import DeliveryCounts
+from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
 
 TIMEOUT_S = 10.0
 """Of one attempt: how long the receiver may be silent."""

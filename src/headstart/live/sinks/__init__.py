@@ -1,0 +1,1 @@
+"""Receivers of answers elsewhere: an HTTP address, an MQTT broker."""
