@@ -145,7 +145,9 @@ def test_a_cut_connection_is_resumed_without_a_lost_or_doubled_answer(server, so
     assert [answer["start_us"] // (NUM_SLOTS * SLOT_US) for answer in given] == [0, 1, 2, 3]
 
 
-def test_answers_stay_until_they_are_acknowledged_and_the_newest_connection_has_the_camera(server):
+def test_answers_stay_until_they_are_acknowledged_and_the_newest_connection_has_the_camera(
+    server, north
+):
     pictures = jpegs(NUM_SLOTS, seed=30)
     with LiveCamera(server) as first, LiveCamera(server) as second:
         token = first.start(stream="taken over")["token"]
@@ -161,6 +163,8 @@ def test_answers_stay_until_they_are_acknowledged_and_the_newest_connection_has_
         assert heard == ["started", "answer", "counts", "ended"]
         assert second.heard[1]["number"] == 2, "the first was acknowledged"
         second.socket.close()
+    # The client knows of the close before the camera has ended.
+    server.wait_until(lambda: metric(north, "headstart_tenant_live_cameras") == 0, "it ended")
     with LiveCamera(server) as third:  # it closed as one that has everything does
         third.say({"type": "resume", "token": token, "number": 0})
         assert third.hear()["code"] == "bad_request"
