@@ -133,7 +133,7 @@ def test_media_are_a_kind_a_time_and_a_payload():
         b"",
         media.pack()[:9],  # no payload
         b"\x00" + media.pack()[1:],
-        b"\x02" + media.pack()[1:],
+        b"\x04" + media.pack()[1:],
         HEADER.pack(1, -1) + b"x",
         HEADER.pack(1, 2**62) + b"x",
     ):
