@@ -30,6 +30,8 @@ SAID = (
     *("started", "preview", "confirmed", "retracted", "answer", "compared", "counts", "error"),
     "ended",
 )
+UNANSWERED_PING = "keepalive ping timeout"
+"""How uvicorn closes, with 1011 too, if a client does not answer its ping: this one reads late."""
 # Without pings of the client's own: one that gets no reply would close with 1011, too.
 CONNECTING: dict[str, Any] = {"open_timeout": PATIENCE_S, "close_timeout": 5, "ping_interval": None}
 HANDSHAKES: tuple[dict[str, Any], ...] = (
@@ -253,10 +255,13 @@ class FuzzClient:
         """
         with contextlib.suppress(ConnectionClosed, OSError):
             self._hear_all(camera)
-        code = int(camera.socket.close_code or 0)
+        code, reason = int(camera.socket.close_code or 0), camera.socket.close_reason
+        if reason == UNANSWERED_PING:
+            self._tally.count_said("close over a ping that was not answered")
+            return
         self._tally.count_said(f"close {code}")
         if code == CloseCode.FAILED:
-            self._find("the server closed with 1011")
+            self._find(f"the server closed with 1011: {reason!r}")
 
     def _judge_text(self, text: str) -> None:
         asked = "".join(self._done)
