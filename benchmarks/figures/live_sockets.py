@@ -75,7 +75,7 @@ def fuzz(run: Any) -> str:
     """Messages that nobody should send."""
     sent, said = run["sent"], run["said"]
     memory, after = run["memory"], run["after"]
-    closes = {code.removeprefix("close "): n for code, n in said.items() if "close " in code}
+    closes = {kind.removeprefix("close "): n for kind, n in said.items() if "close " in kind}
     rows = [
         ("messages, of so many kinds", f"{run['messages']:,}, {len(sent)}"),
         ("cameras begun or resumed", f"{said['started']:,}"),
@@ -83,7 +83,10 @@ def fuzz(run: Any) -> str:
         ("refusals", f"{sum(n for name, n in said.items() if name.startswith('error ')):,}"),
         (
             "sockets ended by the server, by code (1006: a reset overtook it)",
-            ", ".join(f"{n:,} with {code}" for code, n in closes.items()),
+            ", ".join(
+                f"{n:,} with {how}" if how.isdigit() else f"{n:,} {how}"
+                for how, n in closes.items()
+            ),
         ),
         ("errors of the server's own, secrets, silences", f"{run['found']}"),
         (
