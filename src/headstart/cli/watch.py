@@ -148,7 +148,7 @@ def watch(
     if events and simulate_events:
         raise LiveError("events are either recorded or simulated: leave one of the two options out")
     if mqtt_discovery and mqtt is None:
-        raise LiveError("--mqtt-discovery is for --mqtt: name a broker, or leave it away")
+        raise LiveError("--mqtt-discovery goes with --mqtt: name a broker, or leave the option out")
     given_schema = None if schema is None else _schema(schema)
     arguments, drafter_arguments = (
         engine_arguments(vllm or []),

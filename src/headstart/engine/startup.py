@@ -28,7 +28,7 @@ def drafting_arguments(
 ) -> dict[str, Any]:
     """vLLM's arguments, by its names; on its command line they are flags.
 
-    What the caller gave in ``vllm`` of its ``additional_config``, others read there, stays.
+    The caller's own ``additional_config`` in ``vllm`` is kept beside ours.
     """
     return {
         "scheduler_cls": "headstart.engine.scheduler.HeadstartScheduler",

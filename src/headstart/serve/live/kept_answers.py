@@ -34,14 +34,12 @@ class AnswerStore(Protocol):
         """Add the last answers without waiting for the client."""
 
 
-class UnacknowledgedAnswers:
-    """Kept until the client says that it has them. With too many, no more are added."""
+class _NumberedAnswers:
+    """Numbers answers from 1 on, and keeps them."""
 
-    def __init__(self) -> None:
-        self._kept: deque[tuple[int, Message]] = deque()
-        self._has_room = asyncio.Event()
-        self._has_room.set()
-        self._is_last = False
+    def __init__(self, most: int | None) -> None:
+        """With more than ``most`` of them the oldest go."""
+        self._kept: deque[tuple[int, Message]] = deque(maxlen=most)
         self.number = 0
 
     def __len__(self) -> int:
@@ -49,7 +47,24 @@ class UnacknowledgedAnswers:
 
     def after(self, number: int) -> Iterator[Message]:
         """Those that are kept after this one, in order."""
-        return _after(self._kept, number)
+        return (message for each, message in self._kept if each > number)
+
+    def add(self, answer: Message) -> Message:
+        """Keep an answer; returns it with its number."""
+        self.number += 1
+        message: Message = {**answer, "number": self.number}
+        self._kept.append((self.number, message))
+        return message
+
+
+class UnacknowledgedAnswers(_NumberedAnswers):
+    """Kept until the client says that it has them. With too many, no more are added."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._is_last = False
 
     async def wait_for_room(self) -> None:
         """Until another answer may be added."""
@@ -57,9 +72,7 @@ class UnacknowledgedAnswers:
 
     def add(self, answer: Message) -> Message:
         """Keep an answer; returns it with its number."""
-        self.number += 1
-        message: Message = {**answer, "number": self.number}
-        self._kept.append((self.number, message))
+        message = super().add(answer)
         if len(self._kept) >= MAX_KEPT and not self._is_last:
             self._has_room.clear()
         return message
@@ -82,33 +95,14 @@ class UnacknowledgedAnswers:
         self._has_room.set()
 
 
-class NewestAnswers:
+class NewestAnswers(_NumberedAnswers):
     """The newest ones, whether or not anybody has read them: nothing waits for a reader."""
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[int, Message]] = deque(maxlen=MAX_KEPT)
-        self.number = 0
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def after(self, number: int) -> Iterator[Message]:
-        """Those that are kept after this one, in order."""
-        return _after(self._kept, number)
+        super().__init__(MAX_KEPT)
 
     async def wait_for_room(self) -> None:
         """There is always room: the oldest goes."""
 
-    def add(self, answer: Message) -> Message:
-        """Keep an answer; returns it with its number."""
-        self.number += 1
-        message: Message = {**answer, "number": self.number}
-        self._kept.append((self.number, message))
-        return message
-
     def stop_waiting(self) -> None:
         """Nothing waits."""
-
-
-def _after(kept: deque[tuple[int, Message]], number: int) -> Iterator[Message]:
-    return (message for each, message in kept if each > number)

@@ -41,14 +41,18 @@ class CameraRegistry:
         address = self._access.check_source(wanted.source)
         url = None if wanted.hook is None else self._access.check_hook(wanted.hook)
         place = await self._places.take(tenant, wanted)
-        camera = SourceCamera(
-            place,
-            wanted,
-            self._source(address),
-            None if url is None else open_sink(url),
-            self._access_log.note_error,
-            self._over,
-        )
+        try:
+            camera = SourceCamera(
+                place,
+                wanted,
+                self._source(address),
+                None if url is None else open_sink(url),
+                self._access_log.note_error,
+                self._over,
+            )
+        except Exception:  # no thread for the hook, say
+            self._places.give_back(tenant)
+            raise
         self._of_tenant.setdefault(tenant, {})[camera.id] = camera
         return camera
 
