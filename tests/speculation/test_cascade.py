@@ -70,7 +70,8 @@ def test_the_source_that_earns_more_comes_to_speak_first():
         _, heard = answer_with(cascade, answer, str(number), posted=posted)
         first.append(heard[0])
     assert set(first[5:]) == {"seeing"}
-    assert cascade.earnings.accepted("seeing", CAMERA) > cascade.earnings.accepted("memory", CAMERA)
+    earned = [cascade.earnings.accepted(who, CAMERA, True) for who in ("seeing", "memory")]
+    assert earned[0] > earned[1]
 
 
 def test_a_source_never_heard_still_earns():
@@ -78,7 +79,7 @@ def test_a_source_never_heard_still_earns():
     answer = tuple(range(20))
     for number in range(30):
         answer_with(cascade, answer, str(number), posted=[Draft(answer, "seeing", 0.0)])
-    assert cascade.earnings.accepted("seeing", CAMERA) > 8
+    assert cascade.earnings.accepted("seeing", CAMERA, True) > 8
 
 
 def test_change_takes_trust_from_memory():
@@ -114,8 +115,8 @@ def test_requests_the_engine_lost_are_let_go():
     cascade = Cascade([Memory(), Ngram()], TEXT)
     for number in range(MAX_REQUESTS + 10):
         cascade.begin(DraftRequest(str(number), CAMERA, "q"))
-    assert cascade.order("0") == []
-    assert cascade.order(str(MAX_REQUESTS + 9)) == ["memory", "ngram"]
+    assert cascade.order("0", True) == []
+    assert cascade.order(str(MAX_REQUESTS + 9), True) == ["memory", "ngram"]
 
 
 def test_posting_from_another_thread_until_after_the_end_disturbs_nothing():
@@ -159,4 +160,4 @@ def test_asking_again_before_the_target_speaks_is_one_pass_to_judge():
     cascade.post("r", Draft(answer, "seeing", 0.0))
     assert cascade.propose("r", [], 16).tokens == answer[:16]
     cascade.finish("r", answer)
-    assert cascade.earnings.accepted("seeing", CAMERA) > 1
+    assert cascade.earnings.accepted("seeing", CAMERA, True) > 1

@@ -164,7 +164,7 @@ def test_the_passes_judged_span_a_long_answer():
     for said in range(100):
         for _ in range(3):  # however often it is asked about
             cascade.propose("r", (200,) * said, 4)
-    places = [at for at, _, _ in cascade._requests["r"].passes]
+    places = [asked.at for asked in cascade._requests["r"].passes]
     assert places[0] == 0
     assert 4 <= len(places) <= 8
     assert places[-1] >= 75

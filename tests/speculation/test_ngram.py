@@ -1,3 +1,5 @@
+from random import Random
+
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.ngram import Ngram
 
@@ -26,3 +28,27 @@ def test_unknown_requests_are_no_error():
     drafter.finish("r", [1])
     assert list(drafter.propose("r", [1, 2], 4)) == []
     drafter.finish("r", [1])
+
+
+def plain_lookup(text, max_tokens):
+    """The rule word for word: the longest match of 4 to 2 tokens, of equals the most recent."""
+    for length in (4, 3, 2):
+        for stop in range(len(text) - 1, length - 1, -1):
+            if text[stop - length : stop] == text[-length:]:
+                return text[stop : stop + max_tokens], length
+    return [], 0
+
+
+def test_bytes_are_searched_as_tokens_would_be():
+    """Ids of few bytes, so that equal bytes often are not equal tokens."""
+    rng, num_found = Random(3), 0
+    for _ in range(3000):
+        words = rng.choice([[0, 1, 256], [1, 256, 65536, 65792], range(5)])
+        text = rng.choices(words, k=rng.randrange(2, 40))
+        cut = rng.randrange(len(text))
+        proposed = ngram_with(text[:cut]).propose("r", text[cut:], 8)
+        expected, match = plain_lookup(text, 8)
+        assert list(proposed) == expected
+        assert not expected or proposed.match == match
+        num_found += bool(expected)
+    assert num_found > 1000

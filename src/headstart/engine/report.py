@@ -80,8 +80,9 @@ class PassRecord:
         num_accepted = min(max(0, num_said - 1), len(tokens))
         self._passes.append((start, num_accepted))
         if handed is not None and tokens and len(self._verdicts) < MAX_VERDICTS:
-            draft = replace(handed, tokens=tokens, start=start)
-            self._verdicts.append(Verdict(draft, num_accepted))
+            if (len(tokens), start) != (len(handed.tokens), handed.start):
+                handed = replace(handed, tokens=tokens, start=start)
+            self._verdicts.append(Verdict(handed, num_accepted))
 
     def report(self, answer: Sequence[int], num_remembered: int = 0) -> Report:
         """Of the whole answer. Tokens accepted beyond its end were not the answer's."""

@@ -28,12 +28,16 @@ class DraftBoard:
         self._drafts: dict[str, Draft] = {}
         self._lock = Lock()
 
+    def text(self, tokens: Sequence[int]) -> tuple[int, ...]:
+        """The tokens before the first id that is not text. Every draft's pass through here."""
+        return self._vocabulary.text_prefix(tokens[:MAX_DRAFT_TOKENS])
+
     def post(self, draft: Draft) -> None:
         """Replace this source's draft, cut off before the first id that is not text.
 
         The ids are checked here, before anything else is done with them.
         """
-        tokens = self._vocabulary.text_prefix(draft.tokens[:MAX_DRAFT_TOKENS])
+        tokens = self.text(draft.tokens)
         if type(draft.start) is not int or draft.start < 0:
             tokens = ()
         draft = Draft(tokens, draft.source, draft.made_at_s, draft.start)

@@ -1,18 +1,20 @@
 """The draft budget: at every pass, how many tokens of a draft are worth their verification.
 
-A drafted token that is accepted saves the engine one request's share of a step; verifying it
-costs every request of the batch the same wait. So a token is paid for while
+A drafted token that is accepted saves its request the wait for a pass: the step, and the prompts
+of others computed in it. Verifying it costs every request of the batch the same wait. So a token is
+paid for while
 
-    survival x step / batch  >  cost of a drafted token
+    survival x (step + prompts) / batch  >  cost of a drafted token
 
 and a draft only if all its tokens together also earn what drafting costs a pass at all. One
 request on a waiting machine drafts far; sixteen on a busy one draft little or nothing; a source
 that is always wrong is not listened to anywhere.
 """
 
-from collections.abc import Hashable
+from bisect import bisect_left
+from collections.abc import Sequence
+from operator import neg
 
-from headstart.speculation.earnings import Earnings
 from headstart.speculation.pass_costs import PRIOR_TOKEN_SHARE, PassCost, PassCosts
 
 MIN_EARNED = 0.05  # tokens a draft: below this even a free pass is not worth asking for
@@ -24,16 +26,18 @@ _UNTIMED = PassCost(1.0, 0.0, PRIOR_TOKEN_SHARE)
 
 
 class DraftBudget:
-    """Decides from what was earned and what passes cost. Not thread-safe; no clock of its own.
+    """Decides from what passes cost. Not thread-safe; no clock of its own.
 
     A pass of the engine is framed by `pass_begins` and `pass_ended`; between them each request
-    of the batch asks for its `draft_length`.
+    of the batch asks for its `draft_length`, and says what it takes with `spend`. Where the device
+    computes certain numbers of tokens only, ``padded_sizes`` are these, in order.
     """
 
-    def __init__(self, costs: PassCosts | None = None, earnings: Earnings | None = None) -> None:
+    def __init__(self, costs: PassCosts | None = None, padded_sizes: Sequence[int] = ()) -> None:
         self.costs = costs or PassCosts()
-        self.earnings = earnings or Earnings()
+        self._padded_sizes = padded_sizes
         self._batch = 1
+        self._tokens = 1
         self._cost = _UNTIMED
         self._plain = False
         self._since_plain: dict[int, int] = {}
@@ -41,7 +45,7 @@ class DraftBudget:
 
     def pass_begins(self, batch: int) -> None:
         """The next questions are about a pass of so many requests."""
-        self._batch = max(1, batch)
+        self._batch = self._tokens = max(1, batch)
         self._cost = self.costs.cost(self._batch) or _UNTIMED
         known = self.costs.knows_plain(self._batch)
         since_plain = self._since_plain.get(self._batch, 0)
@@ -49,28 +53,54 @@ class DraftBudget:
 
     def pass_ended(self, drafted_tokens: int, seconds: float) -> None:
         """It only decoded, so many tokens of it drafted, and took so long."""
-        self.costs.observe(self._batch, drafted_tokens, seconds)
+        # A draft that fits into the padding takes a token's price at least: it was drafted.
+        added = self._computed(self._batch + drafted_tokens) - self._computed(self._batch)
+        self.costs.observe(self._batch, max(added, 1) if drafted_tokens else 0, seconds)
         before = self._since_plain.get(self._batch, 0)
         self._since_plain[self._batch] = before + 1 if drafted_tokens else 0
 
-    def draft_length(self, source: str, stream: Hashable, max_tokens: int) -> int:
-        """How many tokens of a draft by this source to pay for now; 0 is to abstain."""
+    def draft_length(self, survival: Sequence[float], max_tokens: int) -> int:
+        """How many tokens of a draft to pay for now; 0 is to abstain.
+
+        ``survival`` is the chance that the draft is right up to each of its tokens.
+        """
         if max_tokens < 1 or self._plain:
             return 0
-        shares = self.earnings.survival(source, stream).shares[:max_tokens]
+        shares = survival[:max_tokens]
         if sum(shares) < MIN_EARNED:
             # Whether it gets better is seen without paying: answers judge what was not heard.
             return 0
         batch, cost = self._batch, self._cost
-        worth_s = cost.step_s / batch
-        length, net_s = 0, -cost.drafting_s / batch
-        for share in shares:
-            gain_s = share * worth_s - cost.token_s
-            if gain_s <= 0:
-                break
-            length += 1
-            net_s += gain_s
-        return length if net_s > 0 else self._probe(max_tokens)
+        worth_s = (cost.step_s + self.costs.prompts_s) / batch
+        computed, drafting_s = self._computed(self._tokens), cost.drafting_s / batch
+        length, most_s = 0, 0.0
+        for tokens in self._lengths(shares, cost.token_s / worth_s):
+            price_s = cost.token_s * (self._computed(self._tokens + tokens) - computed)
+            net_s = sum(shares[:tokens]) * worth_s - price_s - drafting_s
+            if net_s > most_s:
+                length, most_s = tokens, net_s
+        return length or self._probe(max_tokens)
+
+    def _lengths(self, shares: Sequence[float], threshold: float) -> Sequence[int]:
+        """Of a draft, those that may pay best.
+
+        Shares fall, so it pays up to the last that is above the threshold. Where tokens are padded,
+        the best length fills up a size.
+        """
+        if not self._padded_sizes:
+            return (bisect_left(shares, -threshold, key=neg),)
+        filling = (size - self._tokens for size in self._padded_sizes)
+        most = len(shares)
+        return [*(tokens for tokens in filling if 0 < tokens < most), most]
+
+    def spend(self, num_tokens: int) -> None:
+        """A draft of so many tokens is part of this pass."""
+        self._tokens += num_tokens
+
+    def _computed(self, num_tokens: int) -> int:
+        place = bisect_left(self._padded_sizes, num_tokens)
+        in_graph = place < len(self._padded_sizes)
+        return self._padded_sizes[place] if in_graph else num_tokens
 
     def _probe(self, max_tokens: int) -> int:
         """A short draft now and then, where drafting has become too expensive.

@@ -15,8 +15,8 @@ from headstart.errors import DraftingError
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import NOTHING, Draft
-from headstart.speculation.drafter import Drafter, DraftRequest
-from headstart.speculation.earnings import Earnings
+from headstart.speculation.drafter import Drafter, DraftRequest, Found
+from headstart.speculation.earnings import Earnings, Judged, kind_of
 from headstart.speculation.verdict import num_agreeing
 from headstart.speculation.vocabulary import TextVocabulary
 
@@ -27,29 +27,43 @@ MIN_MEMORY_TOKENS = 8  # even of a new scene the way an answer begins is known
 
 
 @dataclass(slots=True)
+class _Pass:
+    """What the target was about to compute when sources were asked."""
+
+    at: int
+    """How many tokens of the answer were confirmed."""
+    max_tokens: int
+    when_s: float
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """Of the sources that were asked, before the budget cut them."""
+
+
+@dataclass(slots=True)
 class _Request:
     request: DraftRequest
     board: DraftBoard
     posted_at_s: dict[str, float] = field(default_factory=dict)
-    passes: list[tuple[int, int, float]] = field(default_factory=list)
-    """For some proposals: after how many tokens, of how many at most, when."""
+    trusted: dict[bool, list[tuple[str, Sequence[float]]]] = field(default_factory=dict)
+    """Before the first token, and after it: the sources in order, and how far each may survive."""
+    passes: list[_Pass] = field(default_factory=list)
+    """Some of them."""
     stride: int = 1
     num_passes: int = 0
     last_at: int = -1
 
-    def note(self, at: int, max_tokens: int, now_s: float) -> None:
+    def note(self, asked: _Pass) -> None:
         """Keep every first, second, fourth... pass, so that those kept span the answer."""
-        if at == self.last_at:  # nothing was said since it was asked last
-            if self.passes[-1][0] == at:
-                self.passes[-1] = (at, max_tokens, now_s)
+        if asked.at == self.last_at:  # nothing was said since it was asked last
+            if self.passes[-1].at == asked.at:
+                self.passes[-1] = asked
             return
-        self.last_at = at
+        self.last_at = asked.at
         if self.num_passes % self.stride == 0:
             if len(self.passes) == MAX_JUDGED_PASSES:
                 del self.passes[1::2]
                 self.stride *= 2
             if self.num_passes % self.stride == 0:
-                self.passes.append((at, max_tokens, now_s))
+                self.passes.append(asked)
         self.num_passes += 1
 
 
@@ -76,7 +90,7 @@ class Cascade:
         self._vocabulary = vocabulary
         self._remembering = trust_less_on_change
         self._budget = budget
-        self.earnings = Earnings() if budget is None else budget.earnings
+        self.earnings = Earnings()
         self._requests: OrderedDict[str, _Request] = OrderedDict()
         self._lock = Lock()  # guards the table of requests, and who posted
         self._clock = clock
@@ -107,24 +121,34 @@ class Cascade:
             state = self._requests.get(request_id)
             if state is None or draft.source in self._drafters:
                 return
-            if draft.source in state.posted_at_s or len(state.posted_at_s) < MAX_POSTERS:
-                state.posted_at_s.setdefault(draft.source, self._clock())
-                state.board.post(draft)
+            if draft.source not in state.posted_at_s:
+                if len(state.posted_at_s) >= MAX_POSTERS:
+                    return
+                state.posted_at_s[draft.source] = self._clock()
+                state.trusted.clear()
+            state.board.post(draft)
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
         """How the answer may go on after ``confirmed``."""
         state = self._requests.get(request_id)
         if state is None or max_tokens < 1:
             return NOTHING
-        state.note(len(confirmed), max_tokens, self._clock())
-        for source in self.order(request_id):
-            length = max_tokens
-            if self._budget is not None:
-                length = self._budget.draft_length(source, state.request.stream, max_tokens)
-            # A source that is not worth its verification is not asked: asking costs time, too.
-            draft = self._ask(state, source, confirmed, max_tokens) if length else NOTHING
-            if draft.tokens:
-                return replace(draft, tokens=draft.tokens[:length])
+        asked = _Pass(len(confirmed), max_tokens, self._clock())
+        state.note(asked)
+        stream, budget = state.request.stream, self._budget
+        for source, at_best in self._trusted(state, is_opening=not confirmed):
+            if budget is not None and not budget.draft_length(at_best, max_tokens):
+                continue  # not worth its verification, so not asked: asking costs time, too
+            draft = asked.drafts[source] = self._ask(state, source, confirmed, max_tokens)
+            length = len(draft.tokens)
+            if budget is not None and length:
+                survival = self.earnings.survival(source, stream, kind_of(draft))
+                length = budget.draft_length(survival.shares, length)
+            if length:
+                if budget is not None:
+                    budget.spend(length)
+                is_cut = length < len(draft.tokens)
+                return replace(draft, tokens=draft.tokens[:length]) if is_cut else draft
         return NOTHING
 
     def pass_begins(self, batch: int) -> None:
@@ -151,20 +175,28 @@ class Cascade:
         for drafter in self._drafters.values():
             drafter.finish(request_id, answer)
 
-    def order(self, request_id: str) -> list[str]:
+    def order(self, request_id: str, is_opening: bool) -> list[str]:
         """Sources of a request, the most trusted first; as given, where they earned the same."""
         state = self._requests.get(request_id)
-        if state is None:
-            return []
-        request = state.request
+        return [source for source, _ in self._trusted(state, is_opening)] if state else []
+
+    def _trusted(self, state: _Request, is_opening: bool) -> Sequence[tuple[str, Sequence[float]]]:
+        """The same with their best survival, as of the first time that it is asked for."""
+        if known := state.trusted.get(is_opening):
+            return known
+        request, earnings = state.request, self.earnings
 
         def trust(source: str) -> float:
             share = 1.0 - request.change if source in self._remembering else 1.0
-            return share * self.earnings.accepted(source, request.stream)
+            return share * earnings.accepted(source, request.stream, is_opening)
 
         with self._lock:
-            sources = [*self._drafters, *state.posted_at_s]
-        return sorted(sources, key=trust, reverse=True)
+            sources = sorted([*self._drafters, *state.posted_at_s], key=trust, reverse=True)
+            known = state.trusted[is_opening] = [
+                (source, earnings.best_survival(source, request.stream, is_opening).shares)
+                for source in sources
+            ]
+        return known
 
     def _ask(
         self, state: _Request, source: str, confirmed: Sequence[int], max_tokens: int
@@ -174,20 +206,28 @@ class Cascade:
             trusted = round(max_tokens * (1.0 - state.request.change))
             limit = min(max_tokens, max(MIN_MEMORY_TOKENS, trusted))
         drafter = self._drafters.get(source)
-        if drafter is not None:
-            tokens = tuple(drafter.propose(state.request.id, confirmed, limit))
-            if not tokens:
-                return NOTHING
-            state.board.post(Draft(tokens, source, self._clock(), len(confirmed)))
-        return state.board.propose(confirmed, limit, (source,))
+        if drafter is None:
+            return state.board.propose(confirmed, limit, (source,))
+        found = drafter.propose(state.request.id, confirmed, limit)
+        if not (tokens := state.board.text(found)[:limit]):
+            return NOTHING
+        match = found.match if isinstance(found, Found) else 0
+        return Draft(tokens, source, self._clock(), len(confirmed), match)
 
     def _judge(self, state: _Request, answer: Sequence[int]) -> None:
         for source in (*self._drafters, *state.posted_at_s):
             passes = []
-            for at, limit, when_s in state.passes:
+            for asked in state.passes:
                 # A draft that was not there yet earned nothing. A redrafted one counts as it ended.
-                if state.posted_at_s.get(source, when_s) <= when_s:
-                    drafted, said = self._ask(state, source, answer[:at], limit).tokens, answer[at:]
-                    # A draft longer than what was left to say was not wrong about the rest.
-                    passes.append((min(len(drafted), len(said)), num_agreeing(drafted, said)))
+                if state.posted_at_s.get(source, asked.when_s) > asked.when_s:
+                    continue
+                draft = asked.drafts.get(source)
+                if draft is None or source in state.posted_at_s:
+                    draft = self._ask(state, source, answer[: asked.at], asked.max_tokens)
+                said = answer[asked.at :]
+                # A draft longer than what was left to say was not wrong about the rest.
+                num_drafted = min(len(draft.tokens), len(said))
+                if num_drafted:
+                    agreeing = num_agreeing(draft.tokens, said)
+                    passes.append(Judged(kind_of(draft), num_drafted, agreeing))
             self.earnings.credit(source, state.request.stream, passes)

@@ -16,6 +16,8 @@ class Draft:
     """On the monotonic clock that all processes of the machine share."""
     start: int = 0
     """How many tokens of the answer come before the draft's first one."""
+    match: int = 0
+    """By how many of these, the last ones, it was found; 0 where nothing was looked up."""
 
     @property
     def stop(self) -> int:

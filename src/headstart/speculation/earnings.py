@@ -1,10 +1,16 @@
-"""What each source's drafts have earned on each stream: how far the target accepted them lately."""
+"""What each source's drafts have earned on each stream: how far the target accepted them lately.
 
-from collections.abc import Hashable, Iterable, Sequence
+Drafts are of several kinds, each with chances of its own: how an answer begins, how it goes on,
+and, where it was looked up, by how many of the last words it was found.
+"""
+
+from collections.abc import Hashable, Sequence
 from itertools import accumulate
 from operator import mul
+from typing import NamedTuple
 
 from headstart.planner.survival import Survival
+from headstart.speculation.draft import Draft
 from headstart.speculation.fair_table import FairTable
 
 FADE = 0.95  # of what is known, with each further answer
@@ -12,8 +18,28 @@ PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # a new source is tried, and a few refusa
 EARLY_ACCEPTED = 1.0  # tokens of a draft, expected of a source that was never judged
 MAX_POSITIONS = 64
 MAX_SOURCES = 64
+MAX_MATCH = 31  # tokens: a longer match is as good
 ALL_TENANTS = ""
 _WIDE = 8  # positions from here on share what they know: few drafts get so far
+
+
+OPENING, LATER = 0, 1
+"""Kinds of drafts: before the first token, and after it. Those by the length of a match follow."""
+
+
+def kind_of(draft: Draft) -> int:
+    """Of a draft; matches are told apart by powers of two."""
+    if not draft.start:
+        return OPENING
+    return LATER + min(draft.match, MAX_MATCH).bit_length()
+
+
+class Judged(NamedTuple):
+    """One pass of an answer: what a source drafted for it, or would have drafted."""
+
+    kind: int
+    num_drafted: int
+    num_accepted: int
 
 
 class _Chances:
@@ -27,11 +53,11 @@ class _Chances:
         self._survival: Survival | None = None
         self._accepted: float | None = EARLY_ACCEPTED
 
-    def learn(self, passes: Iterable[tuple[int, int]]) -> None:
+    def learn(self, passes: Sequence[Judged]) -> None:
         for place in range(_WIDE + 1):
             self._hits[place] *= FADE
             self._trials[place] *= FADE
-        for num_drafted, num_accepted in passes:
+        for _, num_drafted, num_accepted in passes:
             for place in range(min(num_drafted, num_accepted + 1, MAX_POSITIONS)):
                 kept = min(place, _WIDE)
                 self._trials[kept] += 1.0
@@ -57,6 +83,24 @@ class _Chances:
         return self._survival
 
 
+class _Source:
+    """One source's drafts, on one stream or on all, by kind."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self) -> None:
+        self.kinds: dict[int, _Chances] = {}
+
+    def learn(self, passes: Sequence[Judged]) -> None:
+        by_kind: dict[int, list[Judged]] = {}
+        for judged in passes:
+            by_kind.setdefault(judged.kind, []).append(judged)
+            if judged.kind > LATER:  # each of them is a later one, too
+                by_kind.setdefault(LATER, []).append(judged)
+        for kind, of_kind in by_kind.items():
+            self.kinds.setdefault(kind, _Chances()).learn(of_kind)
+
+
 class Earnings:
     """The one ledger of drafts, by source and stream. Not thread-safe.
 
@@ -66,32 +110,44 @@ class Earnings:
     """
 
     def __init__(self, max_keys: int = 4096) -> None:
-        self._known: FairTable[tuple[str, Hashable], _Chances] = FairTable(max_keys)
-        self._everywhere: FairTable[str, _Chances] = FairTable(MAX_SOURCES)
+        self._known: FairTable[tuple[str, Hashable], _Source] = FairTable(max_keys)
+        self._everywhere: FairTable[str, _Source] = FairTable(MAX_SOURCES)
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def credit(self, source: str, stream: Hashable, passes: Sequence[tuple[int, int]]) -> None:
-        """One more answer: for each of its passes, how much was drafted and how much accepted."""
-        known = self._known.get(_tenant(stream), (source, stream)) or _Chances()
-        everywhere = self._everywhere.get(ALL_TENANTS, source) or _Chances()
+    def credit(self, source: str, stream: Hashable, passes: Sequence[Judged]) -> None:
+        """One more answer, of which these passes were judged."""
+        known = self._known.get(_tenant(stream), (source, stream)) or _Source()
+        everywhere = self._everywhere.get(ALL_TENANTS, source) or _Source()
         known.learn(passes)
         everywhere.learn(passes)
         self._known.put(_tenant(stream), (source, stream), known)
         self._everywhere.put(ALL_TENANTS, source, everywhere)
 
-    def survival(self, source: str, stream: Hashable) -> Survival:
-        """To expect of the next draft, at each position up to `MAX_POSITIONS`."""
-        return self._chances(source, stream).survival()
+    def survival(self, source: str, stream: Hashable, kind: int) -> Survival:
+        """To expect of a draft of this kind, at each position up to `MAX_POSITIONS`."""
+        return self._chances(source, stream, kind).survival()
 
-    def accepted(self, source: str, stream: Hashable) -> float:
+    def best_survival(self, source: str, stream: Hashable, is_opening: bool) -> Survival:
+        """To expect of the next draft, if it is of the best kind that the source has shown."""
+        first, last = (OPENING, OPENING) if is_opening else (LATER, LATER + MAX_MATCH.bit_length())
+        kinds = (self._chances(source, stream, kind) for kind in range(first, last + 1))
+        return max(kinds, key=_Chances.accepted).survival()
+
+    def accepted(self, source: str, stream: Hashable, is_opening: bool) -> float:
         """How many tokens the target is expected to accept of the next draft."""
-        return self._chances(source, stream).accepted()
+        return self._chances(source, stream, OPENING if is_opening else LATER).accepted()
 
-    def _chances(self, source: str, stream: Hashable) -> _Chances:
-        known = self._known.get(_tenant(stream), (source, stream))
-        return known or self._everywhere.get(ALL_TENANTS, source) or _UNJUDGED
+    def _chances(self, source: str, stream: Hashable, kind: int) -> _Chances:
+        of_stream = self._known.get(_tenant(stream), (source, stream))
+        everywhere = self._everywhere.get(ALL_TENANTS, source)
+        # Of a match of a new length, what is known of later drafts at all.
+        for wanted in (kind, LATER) if kind > LATER else (kind,):
+            for known in (of_stream, everywhere):
+                if known is not None and wanted in known.kinds:
+                    return known.kinds[wanted]
+        return _UNJUDGED
 
 
 def _tenant(stream: Hashable) -> str:

@@ -1,8 +1,9 @@
 """Prompt lookup: drafts what followed the same words earlier in the prompt or the answer."""
 
+from array import array
 from collections.abc import Sequence
 
-from headstart.speculation.drafter import DraftRequest
+from headstart.speculation.drafter import DraftRequest, Found
 
 MAX_MATCH = 4
 MIN_MATCH = 2  # one token alone repeats by chance
@@ -15,30 +16,32 @@ class Ngram:
     name = "ngram"
 
     def __init__(self) -> None:
-        self._prompts: dict[str, tuple[int, ...]] = {}
+        self._prompts: dict[str, array[int]] = {}
 
     def begin(self, request: DraftRequest) -> None:
-        self._prompts[request.id] = request.prompt[-MAX_LOOK_BACK:]
+        self._prompts[request.id] = array("i", request.prompt[-MAX_LOOK_BACK:])
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
         prompt = self._prompts.get(request_id)
         if prompt is None or not confirmed:
             return ()
-        text = (*prompt, *confirmed)[-MAX_LOOK_BACK:]
-        best_length, best = MIN_MATCH - 1, 0
-        last = text[-1]
-        for stop in range(len(text) - 1, 0, -1):
-            if text[stop - 1] != last:
-                continue
-            most = min(MAX_MATCH, stop)
-            length = 1
-            while length < most and text[stop - 1 - length] == text[-1 - length]:
-                length += 1
-            if length > best_length:
-                best_length, best = length, stop
-                if length == MAX_MATCH:
-                    break
-        return text[best : best + max(0, max_tokens)] if best else ()
+        text = (prompt + array("i", confirmed[-MAX_LOOK_BACK:]))[-MAX_LOOK_BACK:]
+        for length in range(min(MAX_MATCH, len(text) - 1), MIN_MATCH - 1, -1):
+            if stop := _latest(text, length):
+                return Found(text[stop : stop + max(0, max_tokens)], length)
+        return ()
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         self._prompts.pop(request_id, None)
+
+
+def _latest(text: "array[int]", length: int) -> int:
+    """Where the text's last tokens end the last time before its end; 0 where they do not."""
+    # Bytes are searched in C, many times as fast as tokens in Python.
+    data, width = text.tobytes(), text.itemsize
+    ending, stop = data[-length * width :], len(data) - width
+    while (found := data.rfind(ending, 0, stop)) >= 0:
+        if found % width == 0:
+            return found // width + length
+        stop = found + len(ending) - 1  # equal bytes, not equal tokens
+    return 0

@@ -2,7 +2,8 @@
 
 Costs are kept by batch size: verifying a token may be free for one request and not for sixteen.
 Passes without a draft give the cost of a plain step; those with drafts give a straight line over
-the drafted tokens. Old measurements fade, so the costs follow a machine that becomes busy.
+the drafted tokens. What a pass with prompts takes beyond that is the prompts' cost. Old
+measurements fade, so the costs follow a machine that becomes busy.
 """
 
 from dataclasses import dataclass, field
@@ -90,9 +91,41 @@ class PassCosts:
 
     def __init__(self) -> None:
         self._batches: dict[int, _Batch] = {}
+        self._prompts = _Line(ENOUGH)
+        self.prompts_s = 0.0
+        """How long a pass of these days computes prompts, beside the answers in it."""
+
+    @property
+    def prompt_token_s(self) -> float | None:
+        """What a token of a prompt costs, pictures included; nothing until some were timed."""
+        prompts = self._prompts
+        return prompts.mean_s / prompts.mean_tokens if prompts.is_known else None
+
+    def observe_prompts(
+        self, batch: int, drafted_tokens: int, prompt_tokens: int, seconds: float
+    ) -> float:
+        """A pass that computed prompts beside a batch, which may be empty.
+
+        Returns how many of the seconds the prompts took.
+        """
+        cost = self.cost(batch) if batch else None
+        if cost is not None:
+            own_s = cost.step_s + cost.token_s * drafted_tokens
+            own_s += cost.drafting_s if drafted_tokens else 0.0
+        else:
+            own_tokens = batch + drafted_tokens
+            own_s = seconds * own_tokens / (own_tokens + prompt_tokens)
+        prompts_s = max(0.0, seconds - own_s)
+        if (token_s := self.prompt_token_s) is not None:
+            prompts_s = min(prompts_s, OUTLIER * token_s * prompt_tokens)
+        self._prompts.add(prompt_tokens, prompts_s)
+        if batch:
+            self.prompts_s += (1.0 - FADE) * (prompts_s - self.prompts_s)
+        return prompts_s
 
     def observe(self, batch: int, drafted_tokens: int, seconds: float) -> None:
         """A pass that decoded a batch, no prompt among it, with so many drafted tokens in all."""
+        self.prompts_s *= FADE
         known = self._batches.setdefault(_size(batch), _Batch())
         if drafted_tokens:
             known.drafted.add(drafted_tokens, seconds)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from headstart.speculation.contexts import Contexts, hash_endings
+from headstart.speculation.drafter import Found
 
 CONTEXT_LENGTHS = (8, 4, 2, 1)
 """Of these many tokens the places of occurrence are kept; deepest first."""
@@ -152,7 +153,7 @@ class StreamMemory:
 
 def quote(
     memories: Sequence[StreamMemory], question: str, confirmed: Sequence[int], max_tokens: int
-) -> list[int]:
+) -> Found:
     """Copy, piece after piece, what followed the longest recent match.
 
     The first memory comes first: of a further one only a context is looked up that is longer than
@@ -162,7 +163,7 @@ def quote(
     said = array("i", confirmed[-MAX_MATCH:])
     if len(said) < MAX_MATCH:
         said.insert(0, _mark(question))
-    known = len(said)
+    known, first_match = len(said), 0
     for _ in range(MAX_PIECES):
         missing = max_tokens - (len(said) - known)
         if missing <= 0:
@@ -174,8 +175,9 @@ def quote(
                 (place, longest), piece = found, memory
         if piece is None:
             break
+        first_match = first_match or longest
         said += piece.following(place, missing)
-    return said[known:].tolist()
+    return Found(said[known:], first_match)
 
 
 def _mark(question: str) -> int:

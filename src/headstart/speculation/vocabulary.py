@@ -33,6 +33,10 @@ class TextVocabulary:
     def text_prefix(self, tokens: Sequence[int]) -> tuple[int, ...]:
         """The tokens before the first one that is not text. Never raises, whatever they hold."""
         size, special = self.num_text_ids, self.special_ids
+        # All of it is text nearly always, which is seen faster than where it ends.
+        are_ids = bool(tokens) and set(map(type, tokens)) == {int}
+        if are_ids and min(tokens) >= 0 and max(tokens) < size and special.isdisjoint(tokens):
+            return tuple(tokens)
         for place, token in enumerate(tokens):
             # The exact type: True, 3.0 and numpy's integers are mistakes, not ids.
             if type(token) is not int or not 0 <= token < size or token in special:

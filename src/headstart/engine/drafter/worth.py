@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable
 
 from headstart.engine.drafter.messages import SOURCE
 from headstart.speculation.budget import MIN_EARNED
-from headstart.speculation.earnings import Earnings
+from headstart.speculation.earnings import LATER, Earnings, Judged
 from headstart.speculation.verdict import Verdict
 
 PROBE_ANSWERS = 16  # a drafter not worth its work drafts one answer in so many, to be judged again
@@ -23,16 +23,17 @@ class DrafterWorth:
 
     def is_wanted(self, stream: Hashable) -> bool:
         """Whether the drafter should draft the next answer; after failures only now and then."""
-        if self._earnings.accepted(SOURCE, stream) >= MIN_EARNED:
+        if self._earnings.accepted(SOURCE, stream, is_opening=False) >= MIN_EARNED:
             return True
         self._num_skipped = (self._num_skipped + 1) % PROBE_ANSWERS
         return self._num_skipped == 0
 
     def judge(self, stream: Hashable, verdicts: Iterable[Verdict]) -> None:
         """The drafter drafted this answer."""
+        # Wherever its drafts begin: it is asked once for a whole answer.
         passes = [
-            (len(verdict.draft.tokens), verdict.num_accepted)
+            Judged(LATER, len(verdict.draft.tokens), verdict.num_accepted)
             for verdict in verdicts
             if verdict.draft.source == SOURCE
         ]
-        self._earnings.credit(SOURCE, stream, passes or [(1, 0)])
+        self._earnings.credit(SOURCE, stream, passes or [Judged(LATER, 1, 0)])
