@@ -24,6 +24,7 @@ from benchmarks.measurement import Measurement
 from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources
 from headstart.errors import DraftingError
 from tests.schedule_harness import (
+    AnyPace,
     Asked,
     Counts,
     Player,
@@ -50,6 +51,8 @@ class Plan:
     sources: Sources
     asked: tuple[Asked, ...]
     num_in_flight: int = 1
+    is_paced: bool = False
+    """Whether any number of tokens is left for prompts beside answers, from none on."""
 
 
 @dataclass
@@ -123,6 +126,7 @@ def plan_of(seed: int) -> Plan:
         Sources(abstain=dice.random() < 0.2),
         tuple(world.asked(number) for number in range(dice.choice([20, 60, 120]))),
         num_in_flight,
+        is_paced=dice.random() < 0.5,
     )
 
 
@@ -211,6 +215,8 @@ def play(plan: Plan, max_draft_tokens: int) -> tuple[dict[str, Said], Counts]:
         scheduler(max_draft_tokens, plan.num_blocks, plan.sources, **plan.arguments),
         plan.num_in_flight,
     )
+    if plan.is_paced and max_draft_tokens:
+        player.scheduler._pace = AnyPace(plan.seed)
     happenings: list[tuple[int, Callable[[], None]]] = []
     for asked in plan.asked:
         for number, turn in enumerate(asked.turns):

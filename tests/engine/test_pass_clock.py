@@ -1,4 +1,6 @@
-"""Which passes are timed: those that only decode, one at a time. The clock is the test's."""
+"""Which passes are timed, and what was in them. The clock is the test's."""
+
+from dataclasses import dataclass
 
 import pytest
 
@@ -23,7 +25,12 @@ class Clock:
         return self.now_s
 
 
-def test_a_pass_that_decodes_is_timed_from_drafting_to_its_words():
+@dataclass(frozen=True)
+class New:
+    req_id: str
+
+
+def test_a_pass_is_timed_from_drafting_to_its_words():
     clock = Clock()
     passes = PassClock(clock)
     passes.begin()
@@ -32,25 +39,34 @@ def test_a_pass_that_decodes_is_timed_from_drafting_to_its_words():
     passes.laid_out(drafted)
     clock.now_s += 0.020
     timed = passes.end(drafted)
-    assert timed == TimedPass(3, pytest.approx(0.021))
+    assert timed == TimedPass(("a", "b"), 3, 0, pytest.approx(0.021))
     plain = step({"a": 1, "b": 1})
     passes.begin()
     passes.laid_out(plain)
     clock.now_s += 0.5
-    assert passes.end(plain) == TimedPass(0, pytest.approx(0.5))
+    assert passes.end(plain) == TimedPass(("a", "b"), 0, 0, pytest.approx(0.5))
 
 
-def test_prompts_and_empty_passes_are_left_out():
-    passes = PassClock(Clock())
-    for other in (step({"a": 300}), step({"a": 5, "b": 1}, {"a": [1, 2]}), step({})):
-        passes.begin()
-        passes.laid_out(other)
-        assert passes.end(other) is None
-    begun = step({"a": 1})
-    begun.scheduled_new_reqs = [object()]
+def timed_as(passes: PassClock, made: SchedulerOutput) -> TimedPass | None:
     passes.begin()
-    passes.laid_out(begun)
-    assert passes.end(begun) is None
+    passes.laid_out(made)
+    return passes.end(made)
+
+
+def test_prompts_are_told_from_answers():
+    passes = PassClock(Clock())
+    assert timed_as(passes, step({"a": 300})) == TimedPass((), 0, 300, 0.0)
+    # The end of a's prompt with a draft, and b, which is answering with one.
+    mixed = step({"a": 5, "b": 2}, {"a": [1, 2], "b": [3]})
+    assert timed_as(passes, mixed) == TimedPass(("b",), 3, 3, 0.0)
+    # The last token of a prompt that is cached but for it.
+    begun = step({"a": 1, "b": 1})
+    begun.scheduled_new_reqs = [New("a")]
+    assert timed_as(passes, begun) == TimedPass(("b",), 0, 1, 0.0)
+
+
+def test_empty_passes_are_left_out():
+    assert timed_as(PassClock(Clock()), step({})) is None
 
 
 def test_overlapping_passes_are_left_out_and_the_next_one_alone_is_timed():

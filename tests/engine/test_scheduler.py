@@ -114,6 +114,39 @@ def test_a_right_draft_is_verified_together_with_the_prompt(ask, oracle, rng):
     assert num_checked
 
 
+def counted(monkeypatch, owner, name: str) -> list[int]:
+    """A list that grows by one with each call of a method."""
+    calls, original = [], getattr(owner, name)
+
+    def called(*args, **kwargs):
+        calls.append(1)
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, called)
+    return calls
+
+
+def test_a_step_without_drafts_takes_vllms_plain_way(hooked, ask, oracle, rng, monkeypatch):
+    from vllm import SamplingParams
+
+    core = hooked.llm_engine.engine_core.engine_core
+    runner = core.model_executor.driver_worker.worker.model_runner
+    verified = counted(monkeypatch, runner.rejection_sampler, "forward")
+    proposed = counted(monkeypatch, runner.drafter, "propose")
+    asked_for = counted(monkeypatch, core.model_executor, "take_draft_token_ids")
+    (asked,) = random_asked(rng, 1)
+    expected, _ = oracle.answer(asked, MAX_TOKENS)
+    untagged = SamplingParams(temperature=0.0, max_tokens=MAX_TOKENS, detokenize=False)
+    (output,) = hooked.generate(asked.prompt, untagged, use_tqdm=False)
+    assert list(output.outputs[0].token_ids) == expected
+    assert (verified, proposed, asked_for) == ([], [], [])
+    hooked.reset_prefix_cache()
+    assert ask([asked], [expected[:4]]) == [expected]
+    # Every verified draft went through the sampler for drafts, and nothing else did.
+    assert len(verified) == len(proposed) == len(ask.verified[0].per_step_accepted) > 0
+    assert not asked_for
+
+
 def test_a_prompt_already_cached_verifies_its_draft_in_its_only_step(ask, oracle, rng):
     clip = random_clip(rng)
     # Blocks are cached whole and one token is always computed: one token beyond whole blocks.

@@ -17,8 +17,10 @@ from tests.schedule_target import VOCABULARY, Mind, likely_answer
 from vllm.v1.kv_cache_interface import MambaSpec
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources, check_drafting
+from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.stop_strings import num_until_stop
 from headstart.errors import DraftingError
+from headstart.speculation.pass_costs import PassCosts
 
 pytestmark = pytest.mark.engine
 
@@ -88,6 +90,70 @@ def test_the_bound_on_drafts_is_vllms():
     from vllm.v1.sample.rejection_sampler import MAX_SPEC_LEN
 
     assert MAX_VERIFIED_TOKENS == MAX_SPEC_LEN
+
+
+class Fixed(PromptPace):
+    """Leaves the same room for prompts beside every step of an answer."""
+
+    def __init__(self, num_tokens):
+        super().__init__(PassCosts())
+        self._num_tokens = num_tokens
+
+    def room(self, answers):
+        return self._num_tokens if answers else None
+
+
+def begin_answering(player, name):
+    player.add(asked(name, max_tokens=60))
+    while not player.scheduler.requests[name].num_output_tokens:
+        player.step()
+
+
+def test_beside_an_answer_no_more_of_a_prompt_is_computed_than_there_is_room_for():
+    player = Player(scheduler(8))
+    player.scheduler._pace = Fixed(10)
+    begin_answering(player, "under way")
+    other = tuple(range(40, 40 + 33))
+    player.add(asked("other", other, told={"draft": likely_answer(other, 8)}))
+    steps = [player.step() for _ in range(4)]
+    assert all(step.num_scheduled_tokens["under way"] == 1 for step in steps)
+    # The last three come with their draft, for which there is room all the same.
+    assert [step.num_scheduled_tokens["other"] for step in steps] == [10, 10, 10, 3 + 8]
+    assert drafts_of(steps, "other")[-1] == likely_answer(other, 8)
+
+
+def test_a_prompt_that_was_begun_first_does_not_hold_up_an_answer():
+    player = Player(scheduler(8, max_num_batched_tokens=20, max_num_seqs=4))
+    begin_answering(player, "under way")
+    long = tuple(range(50, 50 + 80))
+    player.add(asked("long", long))
+    player.scheduler._pace = Fixed(0)
+    player.scheduler.running.reverse()
+    for _ in range(5):
+        step = player.step()
+        assert step.num_scheduled_tokens == {"under way": 1}
+    player.scheduler._pace = Fixed(15)
+    step = player.step()
+    assert step.num_scheduled_tokens == {"under way": 1, "long": 15}
+    player.scheduler.running.reverse()  # as if the prompt had come first
+    step = player.step()
+    assert step.num_scheduled_tokens == {"under way": 1, "long": 15}
+
+
+def test_the_prompt_of_a_sampled_request_is_not_split_on_a_cpu():
+    player = Player(scheduler(8))
+    player.scheduler._pace = Fixed(1)
+    begin_answering(player, "under way")
+    player.add(asked("sampled", tuple(range(9, 49)), temperature=1.0, seed=7))
+    assert player.step().num_scheduled_tokens == {"under way": 1, "sampled": 40}
+
+
+def test_prompts_alone_take_the_whole_step():
+    player = Player(scheduler(8))
+    player.scheduler._pace = Fixed(1)
+    player.add(asked("alone"))
+    assert player.step().num_scheduled_tokens == {"alone": len(PROMPT)}
+    assert player.scheduler.max_num_scheduled_tokens == 256
 
 
 class Recurrent(Player):

@@ -1,4 +1,4 @@
-"""Times the engine's decoding passes, from which the draft budget learns what a pass costs."""
+"""Times the engine's passes, from which the draft budget and the pace of prompts learn."""
 
 import time
 from collections.abc import Callable
@@ -9,15 +9,18 @@ from vllm.v1.core.sched.output import SchedulerOutput
 
 @dataclass(frozen=True, slots=True)
 class TimedPass:
-    """A pass that only decoded."""
+    """A pass that no other one overlapped."""
 
+    answers: tuple[str, ...]
+    """The requests that decoded: one token of each, and its draft."""
     drafted_tokens: int
+    prompt_tokens: int
     seconds: float
     """From the scheduler's first look at the pass to the arrival of its tokens."""
 
 
 class PassClock:
-    """Times one pass at a time. Passes that overlap, or compute prompts, are not timed."""
+    """Times one pass at a time. Passes that overlap are not timed."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -39,9 +42,17 @@ class PassClock:
         self._in_flight -= 1
         alone = id(self._timed) == id(step)
         self._timed = None
-        if not alone or step.scheduled_new_reqs or not step.num_scheduled_tokens:
+        if not alone or not step.num_scheduled_tokens:
             return None
-        drafted = sum(len(draft) for draft in step.scheduled_spec_decode_tokens.values())
-        if step.total_num_scheduled_tokens != len(step.num_scheduled_tokens) + drafted:
-            return None
-        return TimedPass(drafted, self._clock() - self._begun_s)
+        seconds = self._clock() - self._begun_s
+        new = {request.req_id for request in step.scheduled_new_reqs}
+        answers, drafted, prompts = [], 0, 0
+        for request_id, num_tokens in step.num_scheduled_tokens.items():
+            num_drafted = len(step.scheduled_spec_decode_tokens.get(request_id, ()))
+            drafted += num_drafted
+            # More than one token of its own is a prompt, or one that was put back.
+            if num_tokens == 1 + num_drafted and request_id not in new:
+                answers.append(request_id)
+            else:
+                prompts += num_tokens - num_drafted
+        return TimedPass(tuple(answers), drafted, prompts, seconds)

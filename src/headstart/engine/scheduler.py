@@ -30,18 +30,25 @@ from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import SchedulerEnd
 from headstart.engine.installation import require_engine
 from headstart.engine.options import SchedulerOptions, check_drafting
+from headstart.engine.padded_sizes import padded_sizes
 from headstart.engine.pass_clock import PassClock
+from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.report import PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags
 from headstart.engine.sampling_check import verifies_sampled
 from headstart.engine.stop_strings import num_until_stop
 from headstart.engine.text_ids import text_vocabulary
-from headstart.engine.vllm_patches import constrain_drafts_only
+from headstart.engine.vllm_patches import (
+    ask_for_no_proposals,
+    compute_plainly_without_drafts,
+    constrain_drafts_only,
+)
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import MAX_LOOK_BACK
+from headstart.speculation.pass_costs import PassCosts
 from headstart.speculation.registry import MemoryOptions, build_cascade
 
 _ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
@@ -53,8 +60,13 @@ class NoProposals:
     It must exist: vLLM verifies drafts only where one is configured.
     """
 
+    proposes_nothing = True
+    """A step without drafts is computed as if it did not exist; see `engine.vllm_patches`."""
+
     def __init__(self, vllm_config: VllmConfig) -> None:
-        constrain_drafts_only()  # built in the worker's process, where sampling is
+        # Built in the worker's process, where passes are computed.
+        constrain_drafts_only()
+        compute_plainly_without_drafts()
 
     def load_model(self, *args: object, **kwargs: object) -> None:
         """Nothing to load."""
@@ -69,6 +81,9 @@ class NoProposals:
 class HeadstartScheduler(Scheduler):
     """vLLM's scheduler, with drafters beside it in the engine's process."""
 
+    drafts_by_itself = True
+    """The workers' proposer is not asked for drafts; see `engine.vllm_patches`."""
+
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
         require_engine()  # of this very version: the interface below is not a public one
         options = SchedulerOptions.parse(vllm_config.additional_config)
@@ -80,6 +95,7 @@ class HeadstartScheduler(Scheduler):
                 ' "model": "headstart.engine.scheduler.NoProposals"}\''
             )
         check_drafting(self.num_spec_tokens, vllm_config.max_concurrent_batches)
+        ask_for_no_proposals()
         if options.channel is not None and vllm_config.parallel_config.data_parallel_size > 1:
             raise ValueError(
                 "a draft channel leads to one engine; with data_parallel_size leave it out"
@@ -95,17 +111,20 @@ class HeadstartScheduler(Scheduler):
         # then a slot for each token verified together with the prompt.
         self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
         self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
-        sources = options.sources
+        sources, costs = options.sources, PassCosts()
+        sizes = padded_sizes(vllm_config.compilation_config)
         self._cascade = build_cascade(
             sources.drafters,
             self._vocabulary,
             MemoryOptions(options.memory, sources.warm, sources.memory_log),
-            DraftBudget() if sources.abstain else None,
+            DraftBudget(costs, sizes) if sources.abstain else None,
         )
         self._channel: SchedulerEnd | None = None
         if options.channel is not None:
             self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
         self._clock = PassClock()
+        self._pace = PromptPace(costs)
+        self._max_step_tokens: int = self.max_num_scheduled_tokens
         self._records: dict[str, PassRecord] = {}
         self._shown: set[str] = set()
         self._sampled: set[str] = set()
@@ -177,6 +196,7 @@ class HeadstartScheduler(Scheduler):
         self._records.pop(request_id, None)
         self._sampled.discard(request_id)
         self._shown.discard(request_id)
+        self._pace.forget(request_id)
         if self._channel is not None:
             self._channel.end(request_id)
 
@@ -221,24 +241,56 @@ class HeadstartScheduler(Scheduler):
         if self._channel is not None:
             for request_id, draft in self._channel.heard():
                 self._cascade.post(request_id, draft)
-        for request in self.running:
-            request.spec_token_ids = (
-                self._draft(request, self.num_spec_tokens) if self._ends_now(request) else []
-            )
-        step = super().schedule(throttle_prefills)
+        self.max_num_scheduled_tokens = self._hand_out_drafts()
+        try:
+            step = super().schedule(throttle_prefills)
+        finally:
+            self.max_num_scheduled_tokens = self._max_step_tokens
         self._clock.laid_out(step)
         return step
 
-    def _ends_now(self, request: Request) -> bool:
-        """Whether the coming step may compute all that is known of a running request.
+    def _hand_out_drafts(self) -> int:
+        """Hand every running request its draft; returns how many tokens the step may compute.
+
+        That is fewer than it can where answers would wait too long for prompts. The answers are
+        then laid out before the prompts.
+        """
+        answers = [request for request in self.running if _missing(request) <= 1]
+        prompts = [request for request in self.running if _missing(request) > 1]
+        room = None
+        # On a CPU vLLM cannot split the prompt of a sampled request with a seed.
+        if (prompts or self.waiting) and not self._sampled:
+            room = self._pace.room([request.request_id for request in answers])
+        if room is None:
+            for request in self.running:
+                self._hand_out(request, self._max_step_tokens)
+            return self._max_step_tokens
+        self.running[:] = answers + prompts
+        num_tokens = 0
+        for request in answers:
+            num_tokens += 1 + self._hand_out(request, 1)
+        for request in prompts:
+            taken = min(_missing(request), room)
+            num_tokens += taken + self._hand_out(request, room)
+            room -= taken
+        return min(num_tokens + room, self._max_step_tokens)
+
+    def _hand_out(self, request: Request, room: int) -> int:
+        """Draft for a running request, if the step may compute all that is known of it."""
+        ends = self._ends_now(request, room)
+        request.spec_token_ids = self._draft(request, self.num_spec_tokens) if ends else []
+        return len(request.spec_token_ids)
+
+    def _ends_now(self, request: Request, room: int) -> bool:
+        """Whether a step with room for so many tokens computes all that is known of a request.
 
         With recurrent layers, not if the step also computes a part of the prompt: their state
         after a refused draft could not be taken back to where the prompt ended.
         """
-        missing = request.num_tokens - request.num_computed_tokens
+        missing = _missing(request)
         if self.has_mamba_layers:
             return missing == 1 and request.num_output_tokens > 0
-        return 1 <= missing <= self.max_num_scheduled_tokens
+        return 1 <= missing <= room
 
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
         for new in scheduler_output.scheduled_new_reqs if not self.has_mamba_layers else ():
@@ -256,7 +308,7 @@ class HeadstartScheduler(Scheduler):
             return
         room = min(
             self.num_spec_tokens,
-            self.max_num_scheduled_tokens - step.total_num_scheduled_tokens,
+            self._max_step_tokens - step.total_num_scheduled_tokens,
             self.max_model_len - request.num_tokens - self.num_sampled_tokens_per_step,
         )
         if draft := self._draft(request, room):
@@ -269,7 +321,10 @@ class HeadstartScheduler(Scheduler):
     ) -> Any:
         """Note what became of each draft, then let vLLM take the step's tokens."""
         if timed := self._clock.end(scheduler_output):
-            self._cascade.pass_ended(timed.drafted_tokens, timed.seconds)
+            drafted, prompts, seconds = timed.drafted_tokens, timed.prompt_tokens, timed.seconds
+            self._pace.pass_ended(timed.answers, drafted, prompts, seconds)
+            if not prompts:
+                self._cascade.pass_ended(drafted, seconds)
         said = model_runner_output.sampled_token_ids
         for request_id, record in self._records.items() if said else ():
             place = model_runner_output.req_id_to_index.get(request_id)
@@ -302,6 +357,12 @@ class HeadstartScheduler(Scheduler):
         if self._channel is not None and request_id in self._shown:
             self._channel.show(request_id, draft)
         return list(draft.tokens)
+
+
+def _missing(request: Request) -> int:
+    """How many tokens of a request are known and not computed: one of an answer under way."""
+    missing: int = request.num_tokens - request.num_computed_tokens
+    return missing
 
 
 def _num_wanted(request: Request) -> int:

@@ -1,7 +1,7 @@
-"""Patches of vLLM 0.32, for what fails in it only where a speculative method is configured.
+"""Patches of vLLM 0.32, for what fails or costs only where a speculative method is configured.
 
-Each patch says what fails without it. `require_engine` pins the version; with the next one, check
-whether the patch is still needed.
+Each patch says what is wrong without it. `require_engine` pins the version; with the next one,
+check whether the patch is still needed. Each may be applied any number of times.
 """
 
 from typing import Any
@@ -16,11 +16,56 @@ def constrain_drafts_only() -> None:
     from vllm.v1.sample import rejection_sampler
 
     original = rejection_sampler.apply_sampling_constraints
-    if getattr(original, "skips_nothing", False):
+    if getattr(original, "is_headstarts", False):
         return
 
     def constrained(logits: Any, *args: Any) -> Any:
         return original(logits, *args) if len(logits) else logits
 
-    constrained.skips_nothing = True  # type: ignore[attr-defined]
+    constrained.is_headstarts = True  # type: ignore[attr-defined]
     rejection_sampler.apply_sampling_constraints = constrained
+
+
+def compute_plainly_without_drafts() -> None:
+    """Let the workers compute a step without drafts as if no speculative method were configured.
+
+    Otherwise every such step prepares the verification of no drafts, samples through the rejection
+    sampler and asks the proposer, which takes some tenths of a millisecond. Models with recurrent
+    layers keep all that: their state after a step is read as a speculative one's.
+    """
+    from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+    original = GPUModelRunner.execute_model
+    if getattr(original, "is_headstarts", False):
+        return
+
+    def execute_model(self: Any, scheduler_output: Any, *args: Any, **kwargs: Any) -> Any:
+        model, drafter = self.model_config, getattr(self, "drafter", None)
+        recurrent = model.is_hybrid or model.has_inner_state
+        if getattr(drafter, "proposes_nothing", False) and not recurrent:
+            # It stays so until the next step: `sample_tokens` completes this one.
+            drafted = bool(scheduler_output.scheduled_spec_decode_tokens)
+            self.speculative_config = self.vllm_config.speculative_config if drafted else None
+        return original(self, scheduler_output, *args, **kwargs)
+
+    execute_model.is_headstarts = True  # type: ignore[attr-defined]
+    GPUModelRunner.execute_model = execute_model
+
+
+def ask_for_no_proposals() -> None:
+    """Do not ask the workers for proposals after every step, in an engine where they have none.
+
+    The question is a round trip to another process where the workers are in one.
+    """
+    from vllm.v1.engine.core import EngineCore
+
+    original = EngineCore.post_step
+    if getattr(original, "is_headstarts", False):
+        return
+
+    def post_step(self: Any, model_executed: bool) -> None:
+        if not getattr(self.scheduler, "drafts_by_itself", False):
+            original(self, model_executed)
+
+    post_step.is_headstarts = True  # type: ignore[attr-defined]
+    EngineCore.post_step = post_step
