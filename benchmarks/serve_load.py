@@ -9,26 +9,27 @@ the load runs without faults and without previews on one server after the other,
 cores: vLLM's, ours with memory alone, ours with the drafter. Then it runs with faults, and with
 previews in the streamed half. The access log's disk is full from the first line on. Prints a table,
 then one line of JSON, which is also kept in benchmarks/results.
+
+With --open 0.5 0.85 each server then also gets requests that arrive by themselves, at these shares
+of the answers a second that vLLM's server gave before, and a wait counts from the arrival. These
+requests are of other cameras further along the drive, on a server that has seen its seconds before.
 """
 
 import argparse
 import contextlib
 import itertools
-import json
 import random
-import signal
-import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 import psutil
-import zmq
+from benchmarks.serve_faults import CHAT, DRAFTER, Faults
 from benchmarks.serving import (
     QUESTIONS,
     Clip,
@@ -42,14 +43,16 @@ from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking, chunks_of, content_of, with_events
 
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import DraftChannel, receive, send
-from headstart.speculation.draft import Draft
+from headstart.bench.arrivals import Arrival, arrivals
+from headstart.bench.open_loop import ask_on_arrival
 
-CHAT = "/v1/chat/completions"
 NUM_CLIPS = 160
-DRAFTER = "headstart.engine.drafter.process"
-LYING_S = 6.0  # less than the next drafter takes to start
+VLLM, MEMORY, DRAFTED, FAULTY = (
+    "vLLM's server",
+    "memory alone",
+    "with the drafter",
+    "with faults",
+)
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,11 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     elapsed_s: float = 0.0
 
+    @property
+    def answers_per_s(self) -> float:
+        """Over the whole run."""
+        return len(self.seconds) / max(self.elapsed_s, 1e-9)
+
     def figures(self) -> dict[str, Any]:
         """For people and for JSON."""
         ordered = sorted(self.seconds)
@@ -100,7 +108,7 @@ class Tally:
             "lost": len(self.lost),
             "wrong": len(self.wrong),
             "told_to_wait": len(self.told_to_wait),
-            "answers_per_s": round(len(ordered) / max(self.elapsed_s, 1e-9), 2),
+            "answers_per_s": round(self.answers_per_s, 2),
             **({f"p{n}_ms": quantile(n / 100) for n in (50, 95, 99)} if ordered else {}),
             "accepted_share": round(sum(self.accepted) / max(1, sum(self.tokens)), 3),
             "server_mib_by_minute": [round(one.server_mib) for one in minutes.values()],
@@ -120,6 +128,8 @@ class Load:
     seconds: float
     headstart: bool
     previews: bool = False
+    place: int = 0
+    """How many runs were on the server before: this one has other cameras."""
 
     def run(self, server: Server, fault: Callable[[int], str] | None, every_s: float) -> Tally:
         """Send requests until the time is over, and wait for the last answers."""
@@ -143,36 +153,65 @@ class Load:
         tally.elapsed_s = time.monotonic() - began_s
         return tally
 
+    def run_open(self, server: Server, rate: float) -> Tally:
+        """Send requests at their own times, ``rate`` a second, and wait for the last answers."""
+        tally, num_each = Tally(), max(1, round(rate * self.seconds / self.streams))
+        asked = [
+            list(itertools.islice(self._requests(number), num_each))
+            for number in range(self.streams)
+        ]
+        unlimited = httpx.Limits(max_connections=None)
+        with httpx.Client(
+            base_url=server.url, timeout=300, trust_env=False, limits=unlimited
+        ) as client:
+
+            def ask(arrival: Arrival, arrived_s: float) -> None:
+                body, name = asked[arrival.stream][arrival.index]
+                self._ask(client, body, name, tally, arrived_s)
+
+            began_s = time.monotonic()
+            ask_on_arrival(arrivals(self.streams, num_each, rate=rate), ask)
+            tally.elapsed_s = time.monotonic() - began_s
+        return tally
+
     def _stream(self, server: Server, number: int, stop_s: float, tally: Tally) -> None:
-        chance = random.Random(number)
-        first = number * len(self.clips) // self.streams
-        drive = itertools.cycle(self.clips[first:] + self.clips[:first])
+        requests = self._requests(number)
         with httpx.Client(base_url=server.url, timeout=300, trust_env=False) as client:
             while time.monotonic() < stop_s:
-                clip, question = next(drive), chance.choice(QUESTIONS)
-                body = asking(clip.video_url, question, max_tokens=self.max_tokens)
-                body["stream"] = chance.random() < 0.5
-                if self.headstart:
-                    previewed = self.previews and body["stream"]
-                    body["headstart"] = {"stream": f"camera-{number}", "preview": previewed}
-                    if clip.events is not None:
-                        body = with_events(body, url=clip.events.as_uri())
-                self._ask(client, body, (clip.name, question), tally)
+                body, name = next(requests)
+                time.sleep(self._ask(client, body, name, tally, time.monotonic()))
 
-    def _ask(self, client: httpx.Client, body: Any, name: tuple[str, str], tally: Tally) -> None:
-        began_s = time.monotonic()
+    def _requests(self, number: int) -> Iterator[tuple[Any, tuple[str, str]]]:
+        """A stream's requests without end, and the clip and question that each is about."""
+        camera = number + self.place * self.streams
+        chance = random.Random(camera)
+        first = (number * len(self.clips) // self.streams + 3 * self.place) % len(self.clips)
+        for clip in itertools.cycle(self.clips[first:] + self.clips[:first]):
+            question = chance.choice(QUESTIONS)
+            body = asking(clip.video_url, question, max_tokens=self.max_tokens)
+            body["stream"] = chance.random() < 0.5
+            if self.headstart:
+                previewed = self.previews and body["stream"]
+                body["headstart"] = {"stream": f"camera-{camera}", "preview": previewed}
+                if clip.events is not None:
+                    body = with_events(body, url=clip.events.as_uri())
+            yield body, (clip.name, question)
+
+    def _ask(
+        self, client: httpx.Client, body: Any, name: tuple[str, str], tally: Tally, began_s: float
+    ) -> float:
+        """Note the answer; returns for how many seconds the server tells the client to wait."""
         try:
             reply = client.post(CHAT, json=body)
         except httpx.TransportError as error:
             tally.lost.append(repr(error))
-            return
+            return 0.0
         if reply.status_code == 429:
             tally.told_to_wait.append(1)
-            time.sleep(float(reply.headers["retry-after"]))
-            return
+            return float(reply.headers["retry-after"])
         if reply.status_code != 200:
             tally.lost.append(f"{reply.status_code} {reply.text[:200]}")
-            return
+            return 0.0
         try:
             told: dict[str, Any]
             if body["stream"]:
@@ -186,102 +225,11 @@ class Load:
                 tally.accepted.append(told.get("accepted_tokens", 0))
         except (AssertionError, KeyError, ValueError) as error:
             tally.lost.append(f"{error!r} {reply.text[-200:]}")
-            return
+            return 0.0
         tally.seconds.append(time.monotonic() - began_s)
         if text != self.expected[name]:
             tally.wrong.append(f"{name}: {text!r}, not {self.expected[name]!r}")
-
-
-class Faults:
-    """Causes one fault after the other, in a cycle."""
-
-    def __init__(self, server: Server, clip: Clip) -> None:
-        self._server = server
-        self._clip = clip
-        self._kinds = itertools.cycle(
-            [
-                self.drafter_killed,
-                self.drafter_stopped,
-                self.drafter_lying,
-                self.clients_leaving,
-                self.half_open,
-            ]
-        )
-        self.num_lies = 0
-
-    def __call__(self, number: int) -> str:
-        """Cause the next fault; returns its name."""
-        kind = next(self._kinds)
-        with contextlib.suppress(psutil.Error, OSError, httpx.HTTPError):
-            kind()
-        return kind.__name__
-
-    def _drafter(self) -> psutil.Process | None:
-        for child in self._server.children():
-            with contextlib.suppress(psutil.Error):
-                if DRAFTER in child.cmdline():
-                    return child
-        return None
-
-    def drafter_killed(self) -> None:
-        """Kill the drafter; the server starts it again."""
-        if drafter := self._drafter():
-            drafter.kill()
-
-    def drafter_stopped(self) -> None:
-        """Stop the drafter for three seconds."""
-        if drafter := self._drafter():
-            drafter.send_signal(signal.SIGSTOP)
-            threading.Timer(3.0, drafter.send_signal, [signal.SIGCONT]).start()
-
-    def drafter_lying(self) -> None:
-        """Replace the drafter by this process, which sends random drafts."""
-        if (drafter := self._drafter()) is None:
-            return
-        spec = next(word for word in drafter.cmdline() if word.startswith("{"))
-        channel = DraftChannel(json.loads(spec)["channel"])
-        drafter.kill()
-        drafter.wait(10)
-        asks, drafts, previews = channel.asks_in(), channel.drafts_out(), channel.previews_out()
-        try:
-            self._server.wait_until(lambda: self._drafter() is not None, "the next drafter", 30)
-            if successor := self._drafter():
-                send(previews, messages.Ready(successor.pid))
-            until_s = time.monotonic() + LYING_S
-            while time.monotonic() < until_s:
-                data = receive(asks, 0.1)
-                asked = messages.read_by_drafter(data) if data is not None else None
-                if isinstance(asked, messages.Ask):
-                    self._lie(asked.request, drafts)
-        finally:
-            for socket_of_ours in (asks, drafts, previews):
-                socket_of_ours.close()
-
-    def _lie(self, request: str, drafts: "zmq.Socket[bytes]") -> None:
-        for start in (0, 0, 7, 10**6):
-            tokens = tuple(random.randrange(-9, 40_000) for _ in range(64))
-            draft = Draft(tokens, "eventgpt", time.monotonic(), start)
-            self.num_lies += send(drafts, messages.Drafted(request, draft))
-        with contextlib.suppress(zmq.Again):
-            drafts.send(random.randbytes(99), zmq.NOBLOCK)
-
-    def clients_leaving(self) -> None:
-        """Eight clients disconnect in the middle of their streams."""
-        body = asking(self._clip.video_url, "Who left?", max_tokens=200, stream=True)
-        for _ in range(8):
-            with (
-                httpx.Client(base_url=self._server.url, timeout=60, trust_env=False) as client,
-                client.stream("POST", CHAT, json=body) as reply,
-            ):
-                next(reply.iter_bytes(), b"")
-
-    def half_open(self) -> None:
-        """Open a thousand connections that send nothing more, for ten seconds."""
-        opened = []
-        for _ in range(1000):
-            opened.append(socket.create_connection(("127.0.0.1", self._server.port), 10))
-            opened[-1].sendall(b"POST /v1/chat")
-        threading.Timer(10.0, lambda: [one.close() for one in opened]).start()
+        return 0.0
 
 
 def expected_answers(
@@ -316,6 +264,13 @@ def main() -> None:
     )
     parser.add_argument("--fault-every", type=float, default=20.0, help="seconds")
     parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument(
+        "--open",
+        type=float,
+        nargs="*",
+        default=[],
+        help="also let requests arrive by themselves, at these shares of vLLM's answers a second",
+    )
     arguments = parser.parse_args()
     console = Console()
 
@@ -323,41 +278,46 @@ def main() -> None:
         console.print(time.strftime("%H:%M:%S"), what)
 
     compared_s = 60 * (arguments.compare_minutes or arguments.minutes / 5)
+    runs: dict[str, Tally] = {}
 
     with workspace(arguments, NUM_CLIPS) as here:
         clips = here.listed()
         with running(here.start_plain(), "/health") as plain:
             say("vLLM's server answers everything once")
             expected = expected_answers(plain, clips, arguments.tokens, arguments.streams)
-            shape = (clips, expected, arguments.tokens, arguments.streams)
-            say("vLLM's server under load")
-            bare = Load(*shape, compared_s, headstart=False).run(plain, None, 1.0)
+        shape = (clips, expected, arguments.tokens, arguments.streams)
+
+        def compare(server: Server, label: str) -> None:
+            """Measure a server without faults: in a closed loop, then at each open load."""
+            load = Load(*shape, compared_s, headstart=label != VLLM)
+            say(f"{label}, each camera asks again at once")
+            runs[label] = load.run(server, None, 1.0)
+            for place, share in enumerate(arguments.open, start=1):
+                rate = share * runs[VLLM].answers_per_s
+                say(f"{label}, {rate:.2f} questions a second")
+                runs[f"{label} at {share:g}"] = replace(load, place=place).run_open(server, rate)
+
+        # Started anew: the first one has answered about every clip by now, and ours about none.
+        with running(here.start_plain(), "/health") as plain:
+            compare(plain, VLLM)
         limits = {"max_requests": 256, "max_tenant_requests": 256}
         settings = {"server": {"log": "/dev/full"}, "limits": limits}
         with running(replace(here, drafter=None).start_ours(**settings)) as ours:
-            say("headstart serve, memory alone")
-            remembering = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
+            compare(ours, MEMORY)
         with running(here.start_ours(**settings)) as ours:
             client = ours.client()
             if here.drafter is not None:
                 ours.wait_until(
                     lambda: client.get("/ready").json()["drafter"] == "up", "the drafter up", 600
                 )
-            say("headstart serve, with its drafter")
-            quiet = Load(*shape, compared_s, headstart=True).run(ours, None, 1.0)
+            compare(ours, DRAFTED)
             say("headstart serve, with faults")
             faults = Faults(ours, clips[0])
-            faulty = Load(*shape, 60 * arguments.minutes, headstart=True, previews=True).run(
+            runs[FAULTY] = Load(*shape, 60 * arguments.minutes, headstart=True, previews=True).run(
                 ours, faults, arguments.fault_every
             )
             ready = client.get("/ready").json()
 
-    runs = {
-        "vLLM's server": bare,
-        "memory alone": remembering,
-        "with the drafter": quiet,
-        "with faults": faulty,
-    }
     table = Table("", *runs)
     figures = {name: tally.figures() for name, tally in runs.items()}
     for row in next(iter(figures.values())):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from headstart.bench.arrivals import Load
 from headstart.bench.workloads import Item, Workload, rotating
 from headstart.media.clip import Clip
 from headstart_lab.language.questions import Question
@@ -11,6 +12,11 @@ from headstart_lab.split import Split
 from headstart_lab.world.drive import Drive
 
 STREAMS = (2, 4, 8, 16)
+OPEN_STREAMS = (8, 16)
+SHARES = (0.5, 0.7, 0.85, 0.95)
+"""Of bare vLLM's capacity, at which questions arrive singly."""
+BURST_SHARE = 0.7
+"""The same where half of the cameras ask at the same moment."""
 ROTATING = (Question.DESCRIBE, Question.VEHICLES, Question.WEATHER, Question.GOING_ON)
 SHORT, LONG = Question.SAFE, Question.ELABORATE
 SHORT_TOKENS = 16
@@ -69,6 +75,7 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
         schema: Mapping[str, Any] | None = None,
         frame_s: float = 0.0,
         site: Callable[[int], Sequence[Item]] | None = None,
+        loads: tuple[Load, ...] = (),
     ) -> Workload:
         return Workload(
             name,
@@ -79,6 +86,7 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
             schema,
             frame_s,
             site,
+            loads,
         )
 
     def site(number: int) -> list[Item]:
@@ -116,5 +124,16 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
             max_tokens,
             frame_s=FRAME_S,
             site=site,
+        ),
+        *(
+            asking(
+                f"open-{count}",
+                f"{count} cameras, one question each time",
+                fixed,
+                max_tokens,
+                count,
+                loads=(*map(Load, SHARES), Load(BURST_SHARE, burst=count // 2)),
+            )
+            for count in OPEN_STREAMS
         ),
     ]

@@ -1,8 +1,9 @@
 """A bench played by arithmetic: an engine with known costs, drafts with known survival, noise."""
 
 import random
+from dataclasses import replace
 
-from headstart.bench.result import BARE, BenchResult, Block
+from headstart.bench.result import BARE, BenchResult, Block, PlayedLoad
 from headstart.bench.sample import Sample
 from headstart.planner.costs import Costs
 
@@ -90,4 +91,46 @@ def played_result(seed: int = 0, workloads=("fixed", "streams-2"), costs=COSTS) 
         notes=("suffix (vLLM) was not measured: <not installed>",),
         workloads={name: f"played {name}" for name in workloads},
         methods={name: f"plays {name}" for name in METHODS},
+    )
+
+
+OPEN_SHARES = {f"open-4 at {share}": share for share in (0.5, 0.7, 0.85, 0.95)}
+OPEN_METHODS = {BARE: 1.0, "none": 1.02, "memory": 0.7}
+"""The share of bare vLLM's capacity that an engine needs for the same questions."""
+CAPACITY = 2.0
+
+
+def played_open_result(seed: int = 0) -> BenchResult:
+    """Four cameras at four loads and in bursts: a wait grows as the queue of a busy engine does."""
+    rng, samples, blocks = random.Random(seed), [], []
+    for workload, share in {**OPEN_SHARES, "open-4 in bursts": 0.7}.items():
+        length_s = 4 * 12 / (share * CAPACITY)
+        for beside in [name for name in OPEN_METHODS if name != BARE]:
+            for method in (BARE, beside):
+                queue = (
+                    1 / (1 - OPEN_METHODS[method] * share) * (1.5 if "bursts" in workload else 1)
+                )
+                for place in [(0, stream, index) for stream in range(4) for index in range(12)]:
+                    sample = played_sample(rng, method, beside, place, workload)
+                    late = 1 + (queue - 1) * rng.uniform(0.3, 1.7)
+                    samples.append(
+                        replace(
+                            sample,
+                            end_to_end_s=sample.end_to_end_s * late,
+                            first_token_s=sample.first_token_s * late,
+                        )
+                    )
+                tokens = sum(s.num_tokens for s in samples[-48:] if s.settled)
+                blocks.append(Block(workload, method, beside, 0, length_s * 10 / 12, tokens))
+    loads = [
+        PlayedLoad(name, "open-4", CAPACITY, share * CAPACITY, 1)
+        for name, share in OPEN_SHARES.items()
+    ]
+    return BenchResult(
+        environment={"date": "2026-11-17 12:00 UTC", "machine": "arithmetic", "command": "played"},
+        samples=tuple(samples),
+        blocks=tuple(blocks),
+        workloads={name: f"played {name}" for name in [*OPEN_SHARES, "open-4 in bursts"]},
+        methods={name: f"plays {name}" for name in OPEN_METHODS},
+        loads=(*loads, PlayedLoad("open-4 in bursts", "open-4", CAPACITY, 0.7 * CAPACITY, 2)),
     )

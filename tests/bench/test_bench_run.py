@@ -99,6 +99,11 @@ def test_options_keep_their_earlier_names_and_help_shows_the_new_ones(tmp_path):
     assert "--apart" not in text
 
 
+def test_help_says_that_open_loops_are_played_only_by_name():
+    text = " ".join(headstart("bench", "--help").stdout.replace("│", " ").split())
+    assert "open-8 and open-16, whose questions arrive by themselves, are played only if" in text
+
+
 def test_what_does_not_exist_is_named(tmp_path):
     done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--workload=unheard-of")
     assert done.exit_code == 1

@@ -12,7 +12,7 @@ from headstart.bench.calibration import (
     survival_of,
 )
 from headstart.bench.result import BARE
-from tests.bench.played import COSTS, played_result, played_sample
+from tests.bench.played import COSTS, played_open_result, played_result, played_sample
 
 
 def test_the_costs_that_made_the_answers_are_found_again():
@@ -52,6 +52,13 @@ def test_forecasts_hold_on_a_machine_that_was_slower_for_one_method():
     assert checks
     for check in checks:
         assert abs(check.error) < 0.1, check
+
+
+def test_open_loads_are_not_forecast():
+    closed, opened = played_result(), played_open_result()
+    both = replace(closed, samples=closed.samples + opened.samples, loads=opened.loads)
+    assert check_forecasts(both) == check_forecasts(closed)
+    assert check_forecasts(opened) == []
 
 
 def test_a_last_pass_says_nothing_of_what_lies_beyond_the_answer():

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from headstart.bench.page import page
-from tests.bench.played import played_result
+from tests.bench.played import OPEN_SHARES, played_open_result, played_result
 
 CHARTS = (
     "End to end, every answer",
@@ -36,6 +36,19 @@ def test_other_words_are_said_on_the_page():
     text = page(dataclasses.replace(result, samples=changed))
     assert "20 of 20 answers are not token for token" in text
     assert "token for token." in page(result)
+
+
+def test_an_open_workload_is_shown_by_load_and_each_load_by_itself():
+    text = page(played_open_result())
+    assert text.count("<h2>open-4, by load</h2>") == 1
+    assert "2.00 answers a second" in text
+    for percent in (50, 95, 99):
+        assert text.count(f"<h3>{percent}% of the answers within</h3>") == 1
+    for name in [*OPEN_SHARES, "open-4 in bursts"]:
+        assert f"<h2>{name}</h2>" in text
+    # A queue is nothing that the planner knows.
+    assert "<h2>Forecast</h2>" not in text
+    assert "by load" not in page(played_result())
 
 
 @pytest.mark.slow

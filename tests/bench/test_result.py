@@ -10,7 +10,7 @@ from headstart.bench.intervals import ratio_of_medians
 from headstart.bench.result import BARE, BenchResult
 from headstart.errors import BenchError
 from headstart.planner.costs import Costs
-from tests.bench.played import COSTS, played_result
+from tests.bench.played import COSTS, played_open_result, played_result
 
 
 def test_a_ratio_is_above_one_where_the_second_is_faster():
@@ -59,8 +59,9 @@ def test_the_summary_has_every_workload_and_method_with_its_figures():
     assert memory["other_words"] == 0
 
 
-def test_what_is_written_is_what_is_read(tmp_path):
-    result = played_result()
+@pytest.mark.parametrize("played", [played_result, played_open_result])
+def test_what_is_written_is_what_is_read(tmp_path, played):
+    result = played()
     result.write(tmp_path / "bench.json")
     read = BenchResult.read(tmp_path / "bench.json")
     assert read == result
@@ -72,6 +73,29 @@ def test_what_is_no_result_is_refused(tmp_path, text):
     (tmp_path / "other.json").write_text(text)
     with pytest.raises(BenchError, match=r"no result|measure again"):
         BenchResult.read(tmp_path / "other.json")
+
+
+def test_a_result_from_before_there_were_open_loads_is_read(tmp_path):
+    played_result().write(tmp_path / "bench.json")
+    written = json.loads((tmp_path / "bench.json").read_text())
+    del written["loads"]
+    (tmp_path / "bench.json").write_text(json.dumps(written))
+    read = BenchResult.read(tmp_path / "bench.json")
+    assert read == played_result()
+    assert read.rates == {}
+
+
+def test_the_loads_of_single_arrivals_are_found_by_rate():
+    result = played_open_result()
+    shuffled = dataclasses.replace(result, loads=result.loads[::-1])
+    assert [load.rate for load in shuffled.random_loads("open-4", "memory")] == pytest.approx(
+        [1.0, 1.4, 1.7, 1.9]
+    )
+    assert result.random_loads("open-4", "wrong") == result.random_loads("open-8", BARE) == []
+    waits = [result.percentile_s(f"open-4 at {share}", BARE, 95) for share in (0.5, 0.7, 0.95)]
+    assert waits == sorted(waits)
+    beside = result.percentile_s("open-4 at 0.5", BARE, 95, "memory")
+    assert beside != result.percentile_s("open-4 at 0.5", BARE, 95)
 
 
 def test_answers_in_other_words_are_counted():

@@ -1,6 +1,7 @@
 """The order in which a bench asks its engines, on engines that answer at once."""
 
 from dataclasses import dataclass, field
+from threading import Semaphore
 from typing import Any
 
 import pytest
@@ -91,16 +92,44 @@ def test_two_engines_are_asked_the_same_question_in_turn():
     assert [(block.num_tokens, block.beside) for block in run.blocks[:2]] == [(6, "memory")] * 2
 
 
-def test_streams_ask_at_once_and_the_warm_up_is_a_turn_of_its_own():
+def test_streams_ask_at_once_in_long_turns_and_the_warm_up_is_a_turn_of_its_own():
     bench = Bench()
     run = Run(bench.start, METHODS[:2], [workload(2, 9)], BenchPlan(rounds=1, warmup=2))
     run.run()
     turns = [[name for name, *_ in bench.asked][i : i + 4] for i in (0, 4)]
     assert [set(turn) for turn in turns] in ([{BARE}, {"memory"}], [{"memory"}, {BARE}])
-    indices = [int(question[-1]) for *_, question, _ in bench.asked[8:14]]
-    assert sorted(indices) == [2, 2, 3, 3, 4, 4]
-    assert [block.num_tokens for block in run.blocks] == [2 * 7 * 2] * 2
+    # Two streams of seven answers that count, in two turns: bare, ours, ours, bare or otherwise.
+    counted = bench.asked[8:]
+    engines = [
+        {name for name, *_ in counted[i:j]} for i, j in ((0, 8), (8, 16), (16, 22), (22, 28))
+    ]
+    assert engines[0] == engines[3] != engines[1] == engines[2]
+    assert all(len(names) == 1 for names in engines)
+    indices = [sorted(int(question[-1]) for *_, question, _ in counted[i : i + 8]) for i in (0, 8)]
+    assert indices == [[2, 2, 3, 3, 4, 4, 5, 5]] * 2
+    assert [block.beside for block in run.blocks] == ["memory"] * 2
+    assert all(0 < block.num_tokens <= 2 * 7 * 2 for block in run.blocks)
     assert len(run.samples) == 2 * 2 * 9
+
+
+def test_within_a_turn_no_stream_waits_for_another():
+    """One stream is held up until the other has gone through its whole turn."""
+    bench, others = Bench(), Semaphore(0)
+    usual = Session.ask
+
+    def ask(session: Session, clip: ClipFiles, question: str, **options: Any) -> Answer:
+        _, stream, index = question.split("/")
+        if stream == "1":
+            others.release()
+        elif index == "0":
+            assert all(others.acquire(timeout=20) for _ in range(4))
+        return usual(session, clip, question, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Session, "ask", ask)
+        run = Run(bench.start, METHODS[:2], [workload(2, 8)], BenchPlan(rounds=1, warmup=0))
+        run.run()
+    assert len(run.samples) == 2 * 2 * 8
 
 
 def test_with_one_engine_bare_vllm_is_started_again_for_every_method():

@@ -7,7 +7,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from tests.bench.played import played_result
+from tests.bench.played import played_open_result, played_result
 
 FENCED = re.MULTILINE | re.DOTALL
 RECORDED = ["plan", "--prefill-ms", "326", "--step-ms", "13.8", "--tokens", "50"]
@@ -69,6 +69,13 @@ def test_a_result_is_forecast_method_by_method(tmp_path):
     assert len(checks) == 2 * 4
     assert all(abs(check["error"]) < 0.1 for check in checks)
     assert "draft pays from" in output
+
+
+def test_open_loads_alone_are_nothing_to_forecast_from(tmp_path):
+    played_open_result().write(tmp_path / "bench.json")
+    result = CliRunner().invoke(app, ["plan", "--from", str(tmp_path / "bench.json")])
+    assert result.exit_code == 1
+    assert "give a bench of closed loops" in " ".join(result.output.split())
 
 
 def test_the_notes_are_a_script_now_and_the_error_names_it():

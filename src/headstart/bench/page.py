@@ -12,6 +12,7 @@ from headstart.bench.panels import (
     methods_of,
     speedup_by_length,
     stages,
+    waits_by_rate,
 )
 from headstart.bench.result import BenchResult
 
@@ -51,10 +52,26 @@ def page(result: BenchResult) -> str:
         " 1.00 is faster than bare vLLM; brackets hold the 95% interval.</p>",
     ]
     summary = result.summary()
+    parts += [_loads(result, name) for name in dict.fromkeys(x.workload for x in result.loads)]
     for workload in workloads:
         parts.append(_section(result, workload, summary[workload]))
     parts += [_forecasts(result), _notes(result), _about(result), "</body></html>\n"]
     return "".join(parts)
+
+
+def _loads(result: BenchResult, workload: str) -> str:
+    """An open workload: how long answers take at each rate."""
+    capacity = next(load.capacity for load in result.loads if load.workload == workload)
+    figures = [
+        _figure(f"{percent}% of the answers within", waits_by_rate(result, workload, percent))
+        for percent in (50, 95, 99)
+    ]
+    return (
+        f"<h2>{escape(workload)}, by load</h2><p class=soft>Questions arrive by themselves, and a"
+        " wait counts from the arrival to the last token. Bare vLLM's capacity, all cameras asking"
+        f" again at once: {capacity:.2f} answers a second.</p>"
+        f"<div class=charts>{''.join(figures)}</div>"
+    )
 
 
 def _section(result: BenchResult, workload: str, rows: dict[str, dict[str, float]]) -> str:
@@ -115,11 +132,14 @@ def _with_prompt(row: dict[str, float]) -> str:
 
 
 def _forecasts(result: BenchResult) -> str:
+    checks = check_forecasts(result)
+    if not checks:
+        return ""
     rows = "".join(
         f"<tr><td>{escape(check.workload)}, {escape(check.method)}</td>"
         f"<td>{check.measured_s * 1e3:.0f} ms</td><td>{check.forecast_s * 1e3:.0f} ms</td>"
         f"<td>{check.error:+.1%}</td></tr>"
-        for check in check_forecasts(result)
+        for check in checks
     )
     return (
         "<h2>Forecast</h2><p class=soft>What the planner's cost model says of the same answers,"

@@ -35,6 +35,16 @@ def distribution(result: BenchResult, workload: str, measure: str, label: str) -
     return strips(groups, label, colours_of(result))
 
 
+def waits_by_rate(result: BenchResult, workload: str, percent: int) -> str:
+    """Draw a percentile of the waits against the rate at which questions arrive singly."""
+    curves = {
+        method: [(load.rate, result.percentile_s(load.name, method, percent)) for load in loads]
+        for method in colours_of(result)
+        if (loads := result.random_loads(workload, method))
+    }
+    return lines(curves, "questions a second", f"s, {percent}% within", colours=colours_of(result))
+
+
 def acceptance(result: BenchResult, workload: str) -> tuple[str, str]:
     """Draw how much of the drafts was accepted: of those with the prompt, and of later ones."""
     curves: tuple[Curves, Curves] = ({}, {})

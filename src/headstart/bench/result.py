@@ -1,13 +1,14 @@
 """The result of a bench: its samples, its environment, and the summary of both."""
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import fmean, median, quantiles
+from statistics import fmean, median
 from typing import Any, Self
 
 from headstart.bench.intervals import Ratio, ratio_of_medians
+from headstart.bench.percentiles import percentile
 from headstart.bench.sample import Sample
 from headstart.errors import BenchError
 
@@ -17,14 +18,35 @@ BARE = "bare vLLM"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The counted time and tokens of one workload on one engine, for throughput."""
+    """The counted time and tokens of one workload on one engine, for throughput.
+
+    Of a closed loop the time while all streams wait for an answer; of an open loop from the first
+    counted question's arrival to the last answer.
+    """
 
     workload: str
     method: str
     beside: str
     round: int
     seconds: float
-    num_tokens: int
+    num_tokens: float
+    """Answers that were incomplete when the time ended count in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedLoad:
+    """A load of an open workload, which is a workload of its own in the result."""
+
+    name: str
+    """Of its samples."""
+    workload: str
+    """The open workload."""
+    capacity: float
+    """Bare vLLM's answers a second while all cameras of the workload ask again at once."""
+    rate: float
+    """Questions that arrive a second."""
+    burst: int
+    """How many arrive at the same moment."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +65,23 @@ class BenchResult:
     """Workloads whose times count from a window's last frame."""
     cameras: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By method, how many cameras its engine held; see `CamerasHeld`."""
+    loads: tuple[PlayedLoad, ...] = ()
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Questions that arrived a second, by the names of the open loads."""
+        return {load.name: load.rate for load in self.loads}
+
+    def random_loads(self, workload: str, method: str) -> list[PlayedLoad]:
+        """The loads of an open workload with single arrivals that a method played, by rate."""
+        return sorted(
+            (
+                load
+                for load in self.loads
+                if (load.workload, load.burst) == (workload, 1) and self.settled(load.name, method)
+            ),
+            key=lambda load: load.rate,
+        )
 
     def settled(self, workload: str, method: str, beside: str | None = None) -> list[Sample]:
         """The samples after the warm-up; with ``beside`` only those taken in turn with it."""
@@ -53,6 +92,13 @@ class BenchResult:
             and (sample.workload, sample.method) == (workload, method)
             and beside in (None, sample.beside)
         ]
+
+    def percentile_s(
+        self, workload: str, method: str, percent: int, beside: str | None = None
+    ) -> float:
+        """A percentile of the settled samples' end-to-end times."""
+        samples = self.settled(workload, method, beside)
+        return percentile([sample.end_to_end_s for sample in samples], percent)
 
     def pairs(self, workload: str, method: str) -> list[tuple[Sample, Sample]]:
         """The samples of bare vLLM and of a method that answer the same question, in pairs."""
@@ -76,8 +122,8 @@ class BenchResult:
     def _ratio_p95(self, workload: str, method: str) -> float:
         """The speed-up over bare vLLM of the 95th percentile of end-to-end times."""
         bare, ours = zip(*self.pairs(workload, method), strict=True)
-        return _p95_s([one.end_to_end_s for one in bare]) / _p95_s(
-            [one.end_to_end_s for one in ours]
+        return percentile([one.end_to_end_s for one in bare], 95) / percentile(
+            [one.end_to_end_s for one in ours], 95
         )
 
     def throughput(self, workload: str, method: str) -> float:
@@ -147,8 +193,8 @@ class BenchResult:
             "last_word": round(last.value, 4),
             "last_word_p95": round(self._ratio_p95(workload, method), 4),
             "first_token_p95": round(
-                _p95_s([bare.first_token_s for bare, _ in pairs])
-                / _p95_s([ours.first_token_s for _, ours in pairs]),
+                percentile([bare.first_token_s for bare, _ in pairs], 95)
+                / percentile([ours.first_token_s for _, ours in pairs], 95),
                 4,
             ),
             "first_token_ms": round(median(ours.first_token_s for _, ours in pairs) * 1e3, 2),
@@ -172,6 +218,7 @@ class BenchResult:
             "methods": self.methods,
             "live": self.live,
             "cameras": self.cameras,
+            "loads": [asdict(load) for load in self.loads],
             "blocks": [
                 {name: getattr(block, name) for name in Block.__slots__} for block in self.blocks
             ],
@@ -195,17 +242,12 @@ class BenchResult:
                 methods=given["methods"],
                 live=tuple(given.get("live", ())),
                 cameras=given.get("cameras", {}),
+                loads=tuple(PlayedLoad(**load) for load in given.get("loads", ())),
             )
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BenchError(
                 f"{path} is no result of `headstart bench` ({error!r}); give a bench.json"
             ) from error
-
-
-def _p95_s(seconds: Sequence[float]) -> float:
-    if len(seconds) == 1:
-        return seconds[0]
-    return quantiles(seconds, n=20, method="inclusive")[-1]
 
 
 def tokens_per_pass(samples: list[Sample]) -> float:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from headstart.bench.arrivals import arrivals
 from headstart.bench.cameras import CameraLoad
+from headstart.bench.capacity import capacity
 from headstart.bench.methods import Method
-from headstart.bench.result import Block
+from headstart.bench.result import Block, PlayedLoad
 from headstart.bench.sample import Sample
 from headstart.bench.trial import Trial
 from headstart.bench.workloads import Workload
@@ -50,12 +52,30 @@ class Run:
     cameras: dict[str, dict[str, Any]] = field(default_factory=dict)
     unmeasured: dict[str, str] = field(default_factory=dict)
     """Methods whose engine did not start, and why; the others are measured all the same."""
+    capacities: dict[str, float] = field(default_factory=dict)
+    """By open workload, bare vLLM's capacity. It is measured once, so that all methods and rounds
+    get their questions at the same times."""
+
+    @property
+    def loads(self) -> tuple[PlayedLoad, ...]:
+        """The loads of open workloads whose capacity is known."""
+        return tuple(
+            PlayedLoad(work.under(load).name, work.name, found, load.share * found, load.burst)
+            for work in self.workloads
+            if (found := self.capacities.get(work.name)) is not None
+            for load in work.loads
+        )
 
     def run(self) -> None:
         """Measure all rounds; another method is first in each."""
         bare, *others = self.methods
         if not others:
             raise BenchError("nothing to compare with bare vLLM: choose at least one method")
+        if self.plan.one_engine and any(work.loads for work in self.workloads):
+            # A method is played before bare vLLM is up beside it, and needs its arrivals by then.
+            with self._started(bare, 0) as plain:
+                for work in self.workloads:
+                    self._find_capacity(work, plain)
         for number in range(self.plan.rounds):
             self._check_lengths(number)
             first = number % len(others)
@@ -115,9 +135,35 @@ class Run:
             names = " and ".join(engines)
             self.on_progress(f"round {number + 1} of {self.plan.rounds}: {names}, {work.name}")
             # Another engine is asked first in every workload and every round.
-            trial.play(work, sorted(engines, reverse=bool((number + place) % 2)))
+            order = sorted(engines, reverse=bool((number + place) % 2))
+            if work.loads:
+                self._play_open(trial, work, order)
+            else:
+                trial.play(work, order)
             if work.is_live and self.plan.camera_step_s is not None:
                 self._count_cameras(work, method, engines, self.plan.camera_step_s)
+
+    def _play_open(self, trial: Trial, work: Workload, order: Sequence[str]) -> None:
+        """Play one load after the other; another engine is first in each."""
+        bare = self.methods[0].name
+        if bare in trial.engines:
+            self._find_capacity(work, trial.engines[bare])
+        num_each = min(len(items) for items in work.streams(trial.round))
+        for place, load in enumerate(work.loads):
+            under, rate = work.under(load), load.share * self.capacities[work.name]
+            arriving = arrivals(
+                work.num_streams, num_each, rate=rate, burst=load.burst, seed=trial.round
+            )
+            self.on_progress(f"{' and '.join(order)}, {under.name}: {rate:.2f} questions a second")
+            trial.play_open(under, arriving, order if place % 2 else order[::-1])
+
+    def _find_capacity(self, work: Workload, plain: Headstart) -> None:
+        if work.loads and work.name not in self.capacities:
+            self.on_progress(f"{self.methods[0].name}, {work.name}: capacity")
+            # The round after the last is not played.
+            self.capacities[work.name] = capacity(
+                plain, work, number=self.plan.rounds, warmup=self.plan.warmup
+            )
 
     def _count_cameras(
         self, work: Workload, method: Method, engines: Mapping[str, Headstart], step_s: float

@@ -1,10 +1,11 @@
 """What is asked of every engine: streams of clips with questions, one stream or several at once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from typing import Any
 
+from headstart.bench.arrivals import Load
 from headstart.errors import BenchError
 from headstart.media.clip import Clip, ClipFiles
 
@@ -25,7 +26,11 @@ Camera = Callable[[int, int], Sequence[Item]]
 
 @dataclass(frozen=True)
 class Workload:
-    """Streams that ask at the same time; each waits for an answer before it asks again."""
+    """Streams that ask at the same time.
+
+    In a closed loop each waits for an answer before it asks again. With ``loads`` it is an open
+    loop: the streams' questions arrive by themselves, at each load in turn.
+    """
 
     name: str
     words: str
@@ -41,6 +46,8 @@ class Workload:
     site: Callable[[int], Sequence[Item]] | None = None
     """What another camera of the same site was asked before a round. It is not measured: it is
     what a warm memory can quote."""
+    loads: tuple[Load, ...] = ()
+    """Of an open loop; without any, the loop is closed."""
 
     @property
     def is_live(self) -> bool:
@@ -50,10 +57,23 @@ class Workload:
     def __post_init__(self) -> None:
         if not 1 <= self.num_streams <= MAX_STREAMS:
             raise BenchError(f"{self.num_streams} streams at once: give 1 to {MAX_STREAMS}")
+        if self.is_live and self.loads:
+            raise BenchError(
+                f"{self.name}: frames of a live camera come at its own pace; give it no loads"
+            )
 
     def streams(self, number: int) -> list[Sequence[Item]]:
         """The items of every stream in a round."""
         return [self.camera(number, stream) for stream in range(self.num_streams)]
+
+    def under(self, load: Load) -> "Workload":
+        """What is played at one load, under a name of its own."""
+        name, words = f"{self.name} {load.name}", f"{self.words}; {load.words}"
+        return replace(self, name=name, words=words, loads=())
+
+    def played(self) -> list["Workload"]:
+        """What stands in a result: itself, or one workload for each load."""
+        return [self.under(load) for load in self.loads] or [self]
 
 
 def rotating(clips: Sequence[Clip | ClipFiles], questions: Sequence[str]) -> list[Item]:
@@ -61,6 +81,11 @@ def rotating(clips: Sequence[Clip | ClipFiles], questions: Sequence[str]) -> lis
     if not questions:
         raise BenchError("nothing to ask: give at least one question")
     return [Item(clip, questions[number % len(questions)]) for number, clip in enumerate(clips)]
+
+
+def closed_loops(workloads: Sequence[Workload]) -> list[Workload]:
+    """Those that are played where none is named: the loads of an open loop take many minutes."""
+    return [work for work in workloads if not work.loads]
 
 
 def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:

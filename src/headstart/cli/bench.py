@@ -53,7 +53,8 @@ def bench(
         list[str] | None,
         typer.Option(
             help="Only these of fixed, rotating, short, long, json, streams-2, -4, -8, -16, live,"
-            " folder."
+            " folder; open-8 and open-16, whose questions arrive by themselves, are played only if"
+            " they are named here."
         ),
     ] = None,
     method: Annotated[
@@ -109,7 +110,7 @@ def bench(
     from headstart.bench.methods import Rig, checked
     from headstart.bench.page import page
     from headstart.bench.run import BenchPlan, Run
-    from headstart.bench.workloads import lab_workloads
+    from headstart.bench.workloads import closed_loops, lab_workloads
 
     # --settle and --apart are the earlier names of --warmup and --one-engine.
     plan = BenchPlan(
@@ -135,8 +136,7 @@ def bench(
         raise BenchError("the lab's clips have 8 frames: give --frames with --folder only")
     else:
         workloads = lab_workloads(answers, max_tokens)
-    if workload:
-        workloads = _chosen(workloads, workload, "workload")
+    workloads = _chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
 
     out.mkdir(parents=True, exist_ok=True)
     about = environment(["headstart", *sys.argv[1:]])
@@ -149,6 +149,11 @@ def bench(
         except KeyboardInterrupt:
             notes.append("interrupted: what was measured until then is shown")
     notes += [f"{name} was not measured: {why}" for name, why in run.unmeasured.items()]
+    notes += [
+        f"{name}: bare vLLM gives {capacity:.2f} answers a second while all cameras ask again at"
+        " once; the loads are shares of that"
+        for name, capacity in run.capacities.items()
+    ]
     result = BenchResult(
         environment={
             **about,
@@ -160,10 +165,11 @@ def bench(
         samples=tuple(run.samples),
         blocks=tuple(run.blocks),
         notes=tuple(notes),
-        workloads={work.name: work.words for work in workloads},
+        workloads={played.name: played.words for work in workloads for played in work.played()},
         methods={found.name: found.words for found in methods},
         live=tuple(work.name for work in workloads if work.is_live),
         cameras=run.cameras,
+        loads=run.loads,
     )
     if not result.summary():
         raise BenchError("stopped before anything was measured with and without a method")
@@ -217,10 +223,11 @@ def _print(result: BenchResult, out: Path) -> None:
     summary = result.summary()
     console = Console()
     for workload, rows in summary.items():
+        rate = result.rates.get(workload)
         table = Table(
             box=None,
             pad_edge=False,
-            title=f"\n{workload}",
+            title=f"\n{workload}" + (f", {rate:.2f} questions a second" if rate else ""),
             title_justify="left",
             title_style="bold",
         )

@@ -187,6 +187,11 @@ def _print_measured(bench: Path) -> None:
     from headstart.bench.result import BenchResult
 
     checks = check_forecasts(BenchResult.read(bench))
+    if not checks:
+        raise PlanningError(
+            f"{bench} has open loads only, whose answers wait in a queue that no forecast knows:"
+            " give a bench of closed loops, such as streams-8"
+        )
     table = Table(box=None, pad_edge=False)
     table.add_column("workload", no_wrap=True)
     table.add_column("method", no_wrap=True)

@@ -1,0 +1,39 @@
+"""The capacity of an engine: answers a second while every camera asks again at once.
+
+The loads of an open workload are shares of bare vLLM's.
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from headstart.bench.asker import Asked, WholeClip
+from headstart.bench.throughput import Throughput
+from headstart.bench.workloads import Workload
+from headstart.engine.headstart import Headstart
+
+
+def capacity(engine: Headstart, work: Workload, *, number: int, warmup: int) -> float:
+    """Measure it over the clips of round ``number``; the first answers of each camera only warm up.
+
+    Give a round that is not played, so that its clips are new to the engine, and those of the
+    rounds stay new.
+    """
+    streams = work.streams(number)
+    askers = [
+        WholeClip(engine.session(f"stream-{stream}", f"{work.name}/capacity/{stream}"), work)
+        for stream in range(len(streams))
+    ]
+
+    def warm(stream: int) -> None:
+        for item in streams[stream][:warmup]:
+            askers[stream].ask(item)
+
+    def counted(stream: int) -> list[Asked]:
+        return [askers[stream].ask(item) for item in streams[stream][warmup:]]
+
+    with ThreadPoolExecutor(len(streams)) as threads:
+        list(threads.map(warm, range(len(streams))))
+        begun_s = time.monotonic()
+        answered = list(threads.map(counted, range(len(streams))))
+    measured = Throughput.of(answered, begun_s)
+    return measured.answers / measured.seconds
