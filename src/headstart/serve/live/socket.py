@@ -23,6 +23,7 @@ from headstart.serve.live.messages import (
     read_message,
 )
 from headstart.serve.live.outgoing import Outgoing
+from headstart.serve.live.reading_pace import ReadingPace
 from headstart.serve.live.socket_camera import SocketCamera
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.request_context import RequestContext
@@ -60,7 +61,9 @@ class LiveSocket:
         self._check_key = check_key
         self._outgoing = Outgoing()
         self._camera: SocketCamera | None = None
+        self._pace = ReadingPace(limits)
         self._heard_s = time.monotonic()
+        """When the last message came, or when the next is read if that is later."""
         self._stopped = asyncio.Event()
 
     async def serve(self, on_started: Callable[[], None]) -> None:
@@ -192,12 +195,18 @@ class LiveSocket:
         return message
 
     async def _receive(self) -> FromClient | Media:
+        if (wait_s := self._pace.wait_s()) > 0:
+            # Meanwhile uvicorn stops reading, and the client cannot send: it is not silent.
+            self._heard_s = time.monotonic() + wait_s
+            await asyncio.sleep(wait_s)
         message = await self._context.receive()
         if message["type"] == "websocket.disconnect":
             raise _LeftError(int(message.get("code") or 0))
         self._heard_s = time.monotonic()
         content, text = message.get("bytes"), message.get("text")
-        self._context.num_bytes += len(content or text or "")
+        num_bytes = len(content or text or "")
+        self._context.num_bytes += num_bytes
+        self._pace.count(num_bytes)
         if content is None:
             return read_message(text or "", self._limits)
         try:
