@@ -2,8 +2,11 @@
 
 import asyncio
 import time
+from types import SimpleNamespace
 
-from headstart.client.wire import SUBPROTOCOL
+import pytest
+
+from headstart.client.wire import SUBPROTOCOL, CloseCode
 from headstart.serve.live.socket import LiveSocket
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Limits
@@ -34,6 +37,7 @@ def serve(first: str, gone_after: int) -> RequestContext:
 
     socket = asyncio.run(run())
     assert len(told) == gone_after
+    assert socket.was_refused == (gone_after > 0)
     return socket._context
 
 
@@ -73,3 +77,41 @@ def test_a_client_that_is_not_read_is_not_idle():
         return socket._heard_s - time.monotonic()
 
     assert asyncio.run(run()) > 10
+
+
+def test_a_delay_ends_with_the_server():
+    async def run() -> None:
+        socket = socket_of(acknowledging)
+        delayed = asyncio.ensure_future(socket.delay(600))
+        await asyncio.sleep(0.01)
+        assert not delayed.done()
+        socket.stop()
+        await asyncio.wait_for(delayed, 10)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("code", "is_over", "was_refused"),
+    [
+        (CloseCode.REFUSED, True, True),
+        (CloseCode.TRY_LATER, True, True),
+        (CloseCode.REFUSED, False, False),  # another connection has resumed it
+        (CloseCode.FAILED, True, False),
+        (CloseCode.GOING_AWAY, True, False),
+    ],
+)
+def test_only_what_a_camera_was_refused_for_counts_as_a_refusal(code, is_over, was_refused):
+    async def silent():
+        await asyncio.Event().wait()
+
+    async def send(message):
+        pass
+
+    async def run() -> bool:
+        socket = socket_of(silent, send)
+        socket._outgoing.finish(code)
+        await socket._serve(SimpleNamespace(is_over=is_over, counts=dict))
+        return socket.was_refused
+
+    assert asyncio.run(run()) is was_refused

@@ -34,6 +34,8 @@ LOOK_S = 1.0
 RETRY_AFTER_S = 1
 UNREADABLE_CODES = (1002, 1003, 1007, 1009)
 """With these uvicorn closes over a message that is no message, or too long."""
+REFUSALS = (CloseCode.REFUSED, CloseCode.TRY_LATER)
+"""With these the server closes over what the client sent, or over a limit."""
 LAST_WORDS_S = 5.0
 """How long a client may take to read a refusal, or to close after the end."""
 
@@ -65,6 +67,14 @@ class LiveSocket:
         self._heard_s = time.monotonic()
         """When the last message came, or when the next is read if that is later."""
         self._stopped = asyncio.Event()
+        self.was_refused = False
+        """Whether it ended over what the client sent, or over a limit."""
+
+    async def delay(self, wait_s: float) -> None:
+        """Let a client wait that is not accepted yet; `stop` ends it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._stopped.wait()
 
     async def serve(self, on_started: Callable[[], None]) -> None:
         """Accept the connection and serve it to its end; ``on_started`` is called once it is known
@@ -77,12 +87,15 @@ class LiveSocket:
             is_complete = await self._serve(self._camera)
         except RefusedError as refusal:
             self._context.details["refused"] = refusal.message
+            self.was_refused = close_code(refusal) in REFUSALS
             if self._camera is not None:
                 self._cameras.remove(self._camera)
             await self._close(refusal)
         except _LeftError as left:
             self._context.details["left"] = left.code
-            if self._camera is not None and left.code in UNREADABLE_CODES:
+            is_unreadable = left.code in UNREADABLE_CODES
+            self.was_refused |= is_unreadable
+            if self._camera is not None and is_unreadable:
                 self._cameras.remove(self._camera)
         finally:
             if self._camera is not None:
@@ -138,6 +151,8 @@ class LiveSocket:
             code = writing.result()
             self._context.details["code"] = int(code)
             if code is not CloseCode.ENDED:
+                # A camera that another connection took over was not refused, and goes on.
+                self.was_refused = camera.is_over and code in REFUSALS
                 await self._close_with(code)
                 return False
             return await self._wait_for_close(reading)
