@@ -49,6 +49,15 @@ class Abuser:
     pictures: list[bytes]
     window_s: float
     done: Counter[str] = field(default_factory=Counter)
+    _child: int | None = None
+
+    def end(self, *_: object) -> None:
+        """Say what was done and end at once: a send may wait until the server reads."""
+        if self._child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGKILL)
+        os.write(sys.stdout.fileno(), f"{json.dumps(self.done)}\n".encode())
+        os._exit(0)
 
     def behaves(self) -> None:
         """One more camera that does nothing wrong, to compare the others with."""
@@ -184,9 +193,12 @@ class Abuser:
     @contextlib.contextmanager
     def _forked(self, work: Callable[[], None]) -> Iterator[int]:
         """A child that works until the block is left, and is killed then."""
-        child = os.fork()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the child is known
+        child = self._child = os.fork()
         if not child:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        if not child:
             try:
                 work()
             finally:
@@ -197,6 +209,7 @@ class Abuser:
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
+            self._child = None
 
 
 def _read(live: LiveClient) -> None:
@@ -231,19 +244,10 @@ def main() -> None:
     key = sys.stdin.readline().strip()
     shown = [path.read_bytes() for path in sorted(Path(pictures).glob("*.jpg"))]
     abuser = Abuser(url, key, shown, float(window_s))
-
-    def end(*_: object) -> None:
-        raise SystemExit
-
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, abuser.end)
     os.nice(19)
     print("under way", flush=True)
-    try:
-        ABUSES[name](abuser)
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        print(json.dumps(abuser.done), flush=True)
-        os._exit(0)  # threads of cameras do not end by themselves
+    ABUSES[name](abuser)
 
 
 if __name__ == "__main__":

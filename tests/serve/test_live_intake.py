@@ -175,7 +175,7 @@ def test_short_of_memory_no_window_begins():
             made._gate.room,
             made._gate.limits,
         )
-        made._admission = WindowAdmission(gate)
+        made._admission = WindowAdmission(gate, Windows(0.4))
         await play(made, live, [0, SLOT_US, 4 * SLOT_US], at_once)
         return dict(made.reasons)
 

@@ -1,4 +1,4 @@
-"""Who may open a live socket, without a server: origins, and servers without video."""
+"""Who may open a live socket, without a server: origins, servers without video, and delays."""
 
 import asyncio
 import json
@@ -9,11 +9,13 @@ from headstart.client.wire import PATH, SUBPROTOCOL
 from headstart.serve import auth
 from headstart.serve.access_log import AccessLog
 from headstart.serve.entrance import Entrance
+from headstart.serve.live.handshake_delays import NUM_FREE, HandshakeDelays
 from headstart.serve.live.route import LiveRoute
 from headstart.serve.quota import Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Settings, SettingsError
+from tests.serve.test_quota import Clock
 
 PASSED = 501
 """All that is asked of it here passed: this route has no target that looks at video."""
@@ -124,3 +126,66 @@ def test_a_refused_handshake_is_logged(tmp_path):
     assert start["type"] == "websocket.http.response.start"
     line = json.loads((tmp_path / "log").read_text().splitlines()[0])
     assert (line["event"], line["status"]) == ("live", 403)
+
+
+class NoCameras:
+    """In place of `Cameras`: no socket here comes so far."""
+
+    async def drain(self) -> None:
+        pass
+
+
+class Sockets:
+    """Clients of an open server, one after another, with a clock that stands still."""
+
+    def __init__(self, tmp_path) -> None:
+        settings = Settings.of({"server": {"target": "t", "open": True}})
+        entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
+        self.route = LiveRoute(settings, entrance, NoCameras(), AccessLog(tmp_path / "log"))
+        self.route._delays = HandshakeDelays(Clock())
+
+    async def open(self, said: dict, sent: list[dict]) -> None:
+        """Open one that says this, and serve it to its end."""
+        heard = iter(({"type": "websocket.connect"}, said))
+
+        async def receive():
+            return next(heard)
+
+        async def send(message):
+            sent.append(message)
+
+        headers = {"headers": [(b"host", b"127.0.0.1:8000")]}
+        scope = {"type": "websocket", "path": PATH, "subprotocols": [SUBPROTOCOL], **headers}
+        await self.route(scope, receive, send)
+
+
+RUBBISH = {"type": "websocket.receive", "text": "rubbish"}
+LEAVING = {"type": "websocket.disconnect", "code": 1000}
+
+
+def test_whose_sockets_were_refused_waits_before_the_next_until_the_server_ends(tmp_path):
+    async def run() -> list[dict]:
+        sockets, sent = Sockets(tmp_path), []
+        for _ in range(NUM_FREE):
+            await asyncio.wait_for(sockets.open(RUBBISH, []), 1.0)
+        waiting = asyncio.ensure_future(sockets.open(RUBBISH, sent))
+        await asyncio.sleep(0.3)
+        assert sent == [], "not accepted yet"
+        assert sockets.route._opening.total() == 1, "it counts as one that is being opened"
+        await asyncio.wait_for(sockets.route.drain(), 1.0)
+        await waiting
+        return sent
+
+    assert asyncio.run(run())[0]["type"] == "websocket.accept"
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert ["delayed_s" in line for line in lines] == [False] * NUM_FREE + [True]
+
+
+def test_who_leaves_without_a_refusal_waits_for_nothing(tmp_path):
+    async def run() -> None:
+        sockets = Sockets(tmp_path)
+        for _ in range(3 * NUM_FREE):
+            await asyncio.wait_for(sockets.open(LEAVING, []), 1.0)
+        assert len(sockets.route._delays) == 0
+
+    asyncio.run(run())

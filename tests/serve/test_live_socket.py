@@ -1,11 +1,21 @@
-"""One live connection whose client leaves while it is told something."""
+"""One live connection: a client that leaves while it is told something, or sends too fast."""
 
 import asyncio
+import time
+from types import SimpleNamespace
 
-from headstart.client.wire import SUBPROTOCOL
+import pytest
+
+from headstart.client.wire import SUBPROTOCOL, CloseCode
 from headstart.serve.live.socket import LiveSocket
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Limits
+
+
+def socket_of(receive, send=None, **limits) -> LiveSocket:
+    scope = {"type": "websocket", "path": "/v1/live", "subprotocols": [SUBPROTOCOL], "headers": []}
+    context = RequestContext(scope, receive, send, lambda: False)
+    return LiveSocket(context, None, Limits(**limits), lambda: None)
 
 
 def serve(first: str, gone_after: int) -> RequestContext:
@@ -20,12 +30,15 @@ def serve(first: str, gone_after: int) -> RequestContext:
             raise OSError("the client is gone")  # as uvicorn's ClientDisconnected
         told.append(message)
 
-    scope = {"type": "websocket", "path": "/v1/live", "subprotocols": [SUBPROTOCOL], "headers": []}
-    context = RequestContext(scope, receive, send, lambda: False)
-    socket = LiveSocket(context, None, Limits(), lambda: None)
-    asyncio.run(socket.serve(lambda: None))
+    async def run() -> LiveSocket:
+        socket = socket_of(receive, send)
+        await socket.serve(lambda: None)
+        return socket
+
+    socket = asyncio.run(run())
     assert len(told) == gone_after
-    return context
+    assert socket.was_refused == (gone_after > 0)
+    return socket._context
 
 
 def test_a_client_that_leaves_before_its_refusal_is_no_failure_of_the_server():
@@ -35,3 +48,70 @@ def test_a_client_that_leaves_before_its_refusal_is_no_failure_of_the_server():
 
 def test_a_client_that_leaves_before_it_is_accepted_is_no_failure_of_the_server():
     assert serve("rubbish", gone_after=0).details == {"left": 0}
+
+
+async def acknowledging():
+    """A client that sends without end."""
+    return {"type": "websocket.receive", "text": '{"type": "ack", "number": 0}'}
+
+
+def test_a_client_that_sends_without_end_is_read_at_the_pace():
+    async def run() -> float:
+        socket = socket_of(acknowledging, live_frames_per_minute=300)  # 20 messages a second
+        began_s = time.monotonic()
+        for _ in range(30):
+            await socket._receive()
+        return time.monotonic() - began_s
+
+    assert asyncio.run(run()) > 0.45, "20 at once, and 10 more"
+
+
+def test_a_client_that_is_not_read_is_not_idle():
+    async def run() -> float:
+        socket = socket_of(acknowledging, live_frames_per_minute=1)  # one in 15 s
+        await socket._receive()
+        waiting = asyncio.ensure_future(socket._receive())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        waiting.cancel()
+        return socket._heard_s - time.monotonic()
+
+    assert asyncio.run(run()) > 10
+
+
+def test_a_delay_ends_with_the_server():
+    async def run() -> None:
+        socket = socket_of(acknowledging)
+        delayed = asyncio.ensure_future(socket.delay(600))
+        await asyncio.sleep(0.01)
+        assert not delayed.done()
+        socket.stop()
+        await asyncio.wait_for(delayed, 10)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("code", "is_over", "was_refused"),
+    [
+        (CloseCode.REFUSED, True, True),
+        (CloseCode.TRY_LATER, True, True),
+        (CloseCode.REFUSED, False, False),  # another connection has resumed it
+        (CloseCode.FAILED, True, False),
+        (CloseCode.GOING_AWAY, True, False),
+    ],
+)
+def test_only_what_a_camera_was_refused_for_counts_as_a_refusal(code, is_over, was_refused):
+    async def silent():
+        await asyncio.Event().wait()
+
+    async def send(message):
+        pass
+
+    async def run() -> bool:
+        socket = socket_of(silent, send)
+        socket._outgoing.finish(code)
+        await socket._serve(SimpleNamespace(is_over=is_over, counts=dict))
+        return socket.was_refused
+
+    assert asyncio.run(run()) is was_refused

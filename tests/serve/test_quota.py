@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from headstart.serve.quota import Quota
+from headstart.serve.quota import Bucket, Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits
 
@@ -69,6 +69,14 @@ def test_all_tenants_together_have_a_rate_limit_too(clock):
     quota = quota_of(clock, tokens_per_minute=60)
     quota.charge("north", 65)
     assert refused_for_s(quota, "south") == 6
+
+
+def test_a_bucket_may_hold_less_than_a_minutes_worth():
+    bucket = Bucket(60, 0.0, size=2)
+    assert bucket.wait_s(2, 0.0) == 0
+    bucket.take(2, 0.0)
+    assert bucket.wait_s(1, 0.0) == 1
+    assert bucket.wait_s(3, 3600.0) == 1, "an hour fills it no further"
 
 
 def test_a_refused_request_is_not_charged(clock):

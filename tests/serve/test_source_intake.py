@@ -104,7 +104,7 @@ def test_short_of_memory_no_window_begins():
         gate = made._gate
         entrance = SimpleNamespace(memory=SimpleNamespace(is_high=True))
         gate = Gate("", entrance, gate.decoder, gate.room, gate.limits)
-        made._admission = WindowAdmission(gate)
+        made._admission = WindowAdmission(gate, Windows(0.4))
 
     live, made = played(prepare=run_short)
     assert (len(live.ended), dict(made.reasons)) == (0, {"memory": 5})

@@ -14,11 +14,12 @@ from headstart.serve.settings import Limits
 
 
 class Bucket:
-    """A token bucket that holds one minute's worth."""
+    """A token bucket, full at the start."""
 
-    def __init__(self, per_minute: int, now_s: float) -> None:
+    def __init__(self, per_minute: float, now_s: float, size: float | None = None) -> None:
+        """It holds one minute's worth, or ``size``."""
         self._per_s = per_minute / 60
-        self._size = float(per_minute)
+        self._size = float(per_minute if size is None else size)
         self._level = self._size
         self._filled_s = now_s
 

@@ -6,7 +6,7 @@ that it falls into are lost, whole, and counted by the reason. The rule:
 
 - a picture does not fit if too much waits to be decoded, if too many came in a minute, if it cannot
   be decoded, or if memory is short;
-- where a window begins, the tenant's rates are checked, and a request is charged;
+- where a window begins, the clock and the tenant's rates are checked, and a request is charged;
 - pictures of a lost window are discarded until the next window begins, those that wait as well.
 
 Pictures of encoded video build on those before. After one that was lost they are discarded until
@@ -78,7 +78,7 @@ class Intake:
         self._is_ending = False
         self._grid: WindowGrid | None = None
         self._newest_us = -1
-        self._admission = WindowAdmission(gate)
+        self._admission = WindowAdmission(gate, live.windows)
         self._refused_until_us = -1
         """Until then, what comes is discarded."""
         self._discarded_until_us = -1

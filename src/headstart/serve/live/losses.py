@@ -8,7 +8,7 @@ class Why(StrEnum):
     """Why a window was lost."""
 
     FLOOD = "flood"
-    """Pictures came faster than they are decoded, or than the limit."""
+    """Pictures came faster than they are decoded, or than the limit, or windows than the clock."""
     RATE = "rate"
     """The tenant's requests or tokens a minute were used up."""
     MEMORY = "memory"

@@ -11,6 +11,7 @@ from headstart.serve.access_log import AccessLog
 from headstart.serve.asgi import Message, Receive, Scope, Send
 from headstart.serve.entrance import Entrance
 from headstart.serve.live.cameras import Cameras
+from headstart.serve.live.handshake_delays import HandshakeDelays
 from headstart.serve.live.socket import LiveSocket
 from headstart.serve.own_pages import check_page
 from headstart.serve.refusal import RefusedError, bad_request, too_much
@@ -36,6 +37,7 @@ class LiveRoute:
         self._entrance, self._cameras, self._access_log = entrance, cameras, access_log
         self._opening: Counter[str] = Counter()
         """Sockets that have not said which camera they are, of each tenant."""
+        self._delays = HandshakeDelays()
         self._sockets: dict[LiveSocket, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,9 +94,14 @@ class LiveRoute:
                     del self._opening[tenant]
 
         try:
+            if (wait_s := self._delays.wait_s(tenant)) > 0:
+                context.details["delayed_s"] = round(wait_s, 1)
+                await socket.delay(wait_s)
             await socket.serve(started)
         finally:
             started()
+            if socket.was_refused:
+                self._delays.charge(tenant)
 
     def _check(self, context: RequestContext) -> Cameras:
         """Raise a refusal unless this socket may be opened."""

@@ -23,6 +23,7 @@ from headstart.serve.live.messages import (
     read_message,
 )
 from headstart.serve.live.outgoing import Outgoing
+from headstart.serve.live.reading_pace import ReadingPace
 from headstart.serve.live.socket_camera import SocketCamera
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.request_context import RequestContext
@@ -33,6 +34,8 @@ LOOK_S = 1.0
 RETRY_AFTER_S = 1
 UNREADABLE_CODES = (1002, 1003, 1007, 1009)
 """With these uvicorn closes over a message that is no message, or too long."""
+REFUSALS = (CloseCode.REFUSED, CloseCode.TRY_LATER)
+"""With these the server closes over what the client sent, or over a limit."""
 LAST_WORDS_S = 5.0
 """How long a client may take to read a refusal, or to close after the end."""
 
@@ -60,8 +63,18 @@ class LiveSocket:
         self._check_key = check_key
         self._outgoing = Outgoing()
         self._camera: SocketCamera | None = None
+        self._pace = ReadingPace(limits)
         self._heard_s = time.monotonic()
+        """When the last message came, or when the next is read if that is later."""
         self._stopped = asyncio.Event()
+        self.was_refused = False
+        """Whether it ended over what the client sent, or over a limit."""
+
+    async def delay(self, wait_s: float) -> None:
+        """Let a client wait that is not accepted yet; `stop` ends it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._stopped.wait()
 
     async def serve(self, on_started: Callable[[], None]) -> None:
         """Accept the connection and serve it to its end; ``on_started`` is called once it is known
@@ -74,12 +87,15 @@ class LiveSocket:
             is_complete = await self._serve(self._camera)
         except RefusedError as refusal:
             self._context.details["refused"] = refusal.message
+            self.was_refused = close_code(refusal) in REFUSALS
             if self._camera is not None:
                 self._cameras.remove(self._camera)
             await self._close(refusal)
         except _LeftError as left:
             self._context.details["left"] = left.code
-            if self._camera is not None and left.code in UNREADABLE_CODES:
+            is_unreadable = left.code in UNREADABLE_CODES
+            self.was_refused |= is_unreadable
+            if self._camera is not None and is_unreadable:
                 self._cameras.remove(self._camera)
         finally:
             if self._camera is not None:
@@ -135,6 +151,8 @@ class LiveSocket:
             code = writing.result()
             self._context.details["code"] = int(code)
             if code is not CloseCode.ENDED:
+                # A camera that another connection took over was not refused, and goes on.
+                self.was_refused = camera.is_over and code in REFUSALS
                 await self._close_with(code)
                 return False
             return await self._wait_for_close(reading)
@@ -192,12 +210,18 @@ class LiveSocket:
         return message
 
     async def _receive(self) -> FromClient | Media:
+        if (wait_s := self._pace.wait_s()) > 0:
+            # Meanwhile uvicorn stops reading, and the client cannot send: it is not silent.
+            self._heard_s = time.monotonic() + wait_s
+            await asyncio.sleep(wait_s)
         message = await self._context.receive()
         if message["type"] == "websocket.disconnect":
             raise _LeftError(int(message.get("code") or 0))
         self._heard_s = time.monotonic()
         content, text = message.get("bytes"), message.get("text")
-        self._context.num_bytes += len(content or text or "")
+        num_bytes = len(content or text or "")
+        self._context.num_bytes += num_bytes
+        self._pace.count(num_bytes)
         if content is None:
             return read_message(text or "", self._limits)
         try:

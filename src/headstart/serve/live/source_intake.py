@@ -38,7 +38,8 @@ class SourceIntake:
     def __init__(self, gate: Gate, live: LiveSession, source: Source, *, simulate: bool) -> None:
         self._gate, self._live, self._source = gate, live, source
         self._simulator = SmallSimulator() if simulate else None
-        self._admission, self._memory = WindowAdmission(gate), FrameMemory(gate, live)
+        self._admission = WindowAdmission(gate, live.windows)
+        self._memory = FrameMemory(gate, live)
         self._grid: WindowGrid | None = None
         self._refused_until_us = -1
         """Until then, what comes is discarded."""
