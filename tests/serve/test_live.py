@@ -20,6 +20,7 @@ from headstart.client.wire import (
 )
 from headstart.errors import LiveError
 from headstart.media.events import Events, SensorSize
+from headstart.serve.live.socket_camera import MAX_ASKS, PAUSE_S
 from tests.serve.live_camera import (
     MAX_TOKENS,
     NUM_SLOTS,
@@ -74,6 +75,25 @@ def test_a_window_is_answered_as_the_same_pictures_are_over_http(server):
     assert (rest[-1], code) == ({"type": "ended"}, 1000)
     assert rest[-2]["frames"] == {"taken": len(said) * NUM_SLOTS}
     assert rest[-2]["windows"]["asked"] == rest[-2]["windows"]["ended"] == len(said)
+
+
+def test_who_asks_too_much_is_answered_again_only_after_a_pause(server):
+    with LiveCamera(server) as camera:
+        camera.start(stream="curious", max_tokens=4)
+        camera.show_window(jpegs(NUM_SLOTS, seed=160), 0)
+        camera.ack(camera.wait_for("answer"))
+        for number in range(60):  # ten at once, and more for longer than the first four take
+            camera.say({"type": "ask", "id": str(number), "question": "How many?", "max_tokens": 4})
+            time.sleep(0.0 if number < 10 else 0.05)
+        time.sleep(PAUSE_S + 0.5)
+        camera.say({"type": "ask", "id": "patient", "question": "How many?", "max_tokens": 4})
+        told: dict[str, list[str]] = {"answer": [], "error": []}
+        while "patient" not in told["answer"]:
+            message = camera.hear()
+            if message["type"] in told and "id" in message:
+                told[message["type"]].append(message["id"])
+        assert len(told["answer"]) == MAX_ASKS + 1
+        assert len(told["error"]) == 60 - MAX_ASKS
 
 
 def test_previewed_words_are_confirmed_or_taken_back(server):
@@ -185,7 +205,7 @@ def test_a_client_that_acknowledges_nothing_gets_64_answers_and_the_rest_later(s
         while not unread:
             camera.show(picture, number * step_us)
             number += 1
-            time.sleep(0.05)
+            time.sleep(0.0 if number < 10 else 0.05)
             assert number < 2000
             if number % 20 == 0:
                 message = camera.wait_for("counts")

@@ -6,6 +6,7 @@ them, so that none is lost and none comes twice.
 
 import asyncio
 import secrets
+import time
 
 from headstart.client.wire import Media
 from headstart.serve.live.camera import Camera
@@ -19,6 +20,9 @@ from headstart.serve.refusal import too_much
 
 MAX_ASKS = 4
 """Questions of one client that are answered at the same time."""
+PAUSE_S = 2.0
+"""After a question too many, all are refused until so long none came. Or else a client that asks
+without end would have as many answered as there is room for, all the time."""
 
 
 class SocketCamera(Camera):
@@ -28,6 +32,7 @@ class SocketCamera(Camera):
         self._unacknowledged = UnacknowledgedAnswers()
         super().__init__(place, start, self._unacknowledged, on_failure)
         self.token = secrets.token_urlsafe(32)
+        self._pause_until_s = 0.0
         self._pictures = Intake(
             place.gate,
             self._live,
@@ -65,8 +70,13 @@ class SocketCamera(Camera):
 
     def ask(self, asked: Ask) -> None:
         """Answer one question about the current window."""
-        if len(self._asks) >= MAX_ASKS or self._outgoing is None or self._outgoing.is_full:
-            refusal = too_much(f"{MAX_ASKS} of your questions to this camera are being answered")
+        now_s = time.monotonic()
+        is_full = len(self._asks) >= MAX_ASKS or self._outgoing is None or self._outgoing.is_full
+        if is_full or now_s < self._pause_until_s:
+            self._pause_until_s = now_s + PAUSE_S
+            refusal = too_much(
+                f"more than {MAX_ASKS} questions to this camera at a time: ask none for {PAUSE_S:g} s"
+            )
             self._mention(refusal, asked.id)
             return
         task = asyncio.ensure_future(self._ask(asked, self._outgoing))
