@@ -16,6 +16,7 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.cli import app
 from headstart.cli.collect_progress import CollectProgress
+from headstart.collect.collection import Collection
 from headstart.collect.manifest import FILE
 from headstart.collect.shard_files import collected
 from headstart.media.events import SensorSize
@@ -155,6 +156,18 @@ def test_a_log_needs_no_engine(tmp_path, tiny_target):
     done = CliRunner().invoke(app, [*words, "--log", str(log), "--tenant", "north"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout.splitlines()[-1])["records"] == 1
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Collection, "collect_log", interrupted)
+    (tmp_path / "log.jsonl").touch()
+    words = ["collect", "--target", "t", "--out", str(tmp_path / "o")]
+    done = CliRunner().invoke(app, [*words, "--log", str(tmp_path / "log.jsonl"), "--tenant", ""])
+    assert done.exit_code == 130
+    assert "run the same command again" in " ".join(done.output.split())
 
 
 def test_where_there_is_no_terminal_lines_tell_the_rate_and_the_time_left(monkeypatch, capsys):

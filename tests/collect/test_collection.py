@@ -18,6 +18,7 @@ from headstart.collect.shard import Shard
 from headstart.collect.shard_files import collected
 from headstart.errors import CollectError, MediaError
 from headstart.media.clip import Clip
+from headstart.media.events import Events, SensorSize
 from headstart.media.video import Video
 from tests.collect.records import by_place
 from tests.collect.silent import Silent
@@ -27,12 +28,16 @@ QUESTIONS = ("What?", "Who?", "Where?")
 NUM_CLIPS = 5
 
 
+NO_EVENTS = Events.empty(SensorSize(4, 4))
+
+
 @dataclass(frozen=True)
 class Numbered:
     """A stream whose clips show their number."""
 
     name: str
     read: list = field(default_factory=list)
+    events: Events | None = NO_EVENTS
 
     def count(self):
         return 100
@@ -42,7 +47,7 @@ class Numbered:
             if number not in leave_out:
                 self.read.append(number)
                 frames = np.full((num_frames, 4, 4, 3), number, np.uint8)
-                yield number, Clip(Video.from_frames(frames, 8.0))
+                yield number, Clip(Video.from_frames(frames, 8.0), self.events)
 
 
 class Seer:
@@ -164,6 +169,26 @@ def test_other_weights_do_not_go_on_in_the_same_folder(tmp_path, models):
     write_model(tmp_path / "target", weights=b"trained further")
     with pytest.raises(CollectError, match="other target"):
         run(Collection(tmp_path / "out"), models, source("a"), Seer())
+
+
+def test_a_recording_without_events_is_refused_where_a_drafter_looks(tmp_path, models):
+    blind = ClipSource("test", [Numbered("front", events=None)], QUESTIONS, NUM_CLIPS)
+    with pytest.raises(CollectError, match="front has no events"):
+        run(Collection(tmp_path / "out"), models, blind, Seer())
+
+
+def test_a_clip_in_which_nothing_moved_has_no_rows_of_the_drafter(tmp_path, models):
+    class Still(Seer):
+        def look(self, clip):
+            raise MediaError("0 events cannot be cut into 5 slices")
+
+        def observe(self, clip, questions, max_tokens):
+            return Seer().observe(clip, questions, max_tokens)
+
+    run(Collection(tmp_path / "out"), models, source("a"), Still())
+    for record in collected(tmp_path / "out"):
+        assert record.features[DRAFTER].shape == (0, 0)
+        assert record.features[LAST].shape == (4, 2)
 
 
 @pytest.mark.parametrize("questions", [(), ("What?", "What?")])

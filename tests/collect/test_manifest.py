@@ -20,7 +20,8 @@ MANIFEST = Manifest(
 def test_the_first_run_writes_it_and_the_next_finds_it_again(tmp_path):
     MANIFEST.settle(tmp_path / "new")
     first = (tmp_path / "new" / FILE).read_text()
-    replace(MANIFEST, created="later").settle(tmp_path / "new")
+    elsewhere = replace(TARGET, name="/data/target")
+    replace(MANIFEST, created="later", target=elsewhere).settle(tmp_path / "new")
     assert (tmp_path / "new" / FILE).read_text() == first
     written = json.loads(first)
     assert written["target"]["digest"] == "abc"
@@ -71,6 +72,11 @@ def test_a_checkpoint_is_told_by_its_weights_and_its_tokenizer(tmp_path):
     assert write_model(tmp_path / "b") == replace(plain, name=str(tmp_path / "b"))
     assert write_model(tmp_path / "b", weights=b"Weights").digest != plain.digest
     assert write_model(tmp_path / "b", tokenizer="[]").tokenizer != plain.tokenizer
+
+
+def test_a_model_that_is_nowhere_is_named(tmp_path):
+    with pytest.raises(CollectError, match="check the name"):
+        Checkpoint.of(str(tmp_path / "missing"))
 
 
 @pytest.mark.parametrize(

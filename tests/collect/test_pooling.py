@@ -1,8 +1,10 @@
 """What is kept of a tower's features."""
 
 import numpy as np
+import pytest
 
 from headstart.collect.pooling import DRAFTER, EARLIER, LAST, drafter_features, target_features
+from headstart.errors import CollectError
 
 
 def test_the_last_frame_is_whole_and_each_earlier_one_two_means(rng):
@@ -22,6 +24,15 @@ def test_a_mean_of_large_values_does_not_overflow():
     assert np.isfinite(target_features(frames)[EARLIER]).all()
 
 
+def test_a_mark_at_the_end_is_no_frame(rng):
+    frames = [rng.normal(size=(4, 6)).astype(np.float16) for _ in range(3)]
+    mark = rng.normal(size=(1, 6)).astype(np.float16)
+    kept, without = target_features([*frames, mark]), target_features(frames)
+    assert all(np.array_equal(kept[name], without[name]) for name in (LAST, EARLIER))
+    with pytest.raises(CollectError, match="no features"):
+        target_features([mark])
+
+
 def test_a_clip_in_one_piece_has_nothing_earlier(rng):
     whole = rng.normal(size=(40, 6)).astype(np.float16)
     kept = target_features([whole])
@@ -32,3 +43,4 @@ def test_a_clip_in_one_piece_has_nothing_earlier(rng):
 def test_an_event_model_is_kept_whole(rng):
     window = rng.normal(size=(70, 6)).astype(np.float16)
     assert np.array_equal(drafter_features([window])[DRAFTER], window)
+    assert drafter_features([])[DRAFTER].shape == (0, 0)

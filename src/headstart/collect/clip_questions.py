@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from headstart.collect.gathering import Piece
 from headstart.collect.pooling import drafter_features, target_features
-from headstart.collect.record import Record
+from headstart.collect.record import Features, Record
+from headstart.errors import CollectError, MediaError
 from headstart.media.clip import Clip
 from headstart.media.clip_stream import ClipStream
 
@@ -45,7 +46,7 @@ class ClipQuestions:
         observed = self.target.observe(clip, self.questions, self.max_tokens)
         features = target_features(observed.items)
         if self.drafter is not None:
-            features |= drafter_features(self.drafter.look(clip))
+            features |= drafter_features(_looked(self.drafter, stream, clip))
         digest = clip.digest()
         return [
             Record(
@@ -61,3 +62,16 @@ class ClipQuestions:
             )
             for place, said in enumerate(observed.said)
         ]
+
+
+def _looked(drafter: "Observer", stream: str, clip: Clip) -> tuple[Features, ...]:
+    """What the drafter's tower sees of a clip; nothing where too little moved to be drawn."""
+    if clip.events is None:
+        raise CollectError(
+            f"{stream} has no events beside its frames, and the drafter looks at events: leave"
+            " --drafter out, or put the recording into another folder"
+        )
+    try:
+        return drafter.look(clip)
+    except MediaError:
+        return ()

