@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
+from headstart.collect import shard_files
 from headstart.collect.shard import Shard
 from headstart.collect.shard_files import ShardFiles, collected
 from tests.collect.records import FEATURES, by_place, clip_records
@@ -30,6 +31,15 @@ def test_a_second_run_knows_what_the_first_has_finished(tmp_path):
         files.add(clip_records("front", 3))
     expected = [record for clip in range(4) for record in clip_records("front", clip)]
     assert by_place(collected(tmp_path)) == by_place(expected)
+
+
+def test_large_features_fill_a_file_sooner(tmp_path, monkeypatch):
+    monkeypatch.setattr(shard_files, "BYTES_A_FILE", 2 * 9 * 1000 * 2)  # of two clips
+    with opened(tmp_path, clips_a_file=100) as files:
+        for clip in range(5):
+            files.add(clip_records("front", clip, size=1000))
+        assert files.done["front"] == {0, 1, 2, 3}
+    assert len(list(tmp_path.glob("*/*.parquet"))) == 3
 
 
 KILLED = """

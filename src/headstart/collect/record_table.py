@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from headstart.collect.record import Record
+from headstart.collect.record import Features, Record
 from headstart.errors import CollectError
 
 SHAPE = "_shape"
-# Questions about a clip repeat its features: as a dictionary, Parquet stores them once a file.
-_DICTIONARY_BYTES = 2**30
 _PLAIN = ("stream", "index", "clip", "clip_digest", "question", "finish_reason")
 
 
@@ -40,15 +38,13 @@ def write_records(path: Path, records: Sequence[Record], features: Sequence[str]
     columns["answer_ids"] = [list(record.answer_ids) for record in records]
     for name in features:
         kept = [record.features[name] for record in records]
-        columns[name] = [array.astype("<f2", copy=False).tobytes() for array in kept]
+        columns[name] = _stored_once(pa, kept)
         columns[name + SHAPE] = [list(array.shape) for array in kept]
     table = pa.table(columns, schema=_schema(pa, features))
     partial = path.with_suffix(".partial")
     try:
         with partial.open("wb") as file:
-            pa.parquet.write_table(
-                table, file, compression="zstd", dictionary_pagesize_limit=_DICTIONARY_BYTES
-            )
+            pa.parquet.write_table(table, file, compression="zstd")
             file.flush()
             os.fsync(file.fileno())
         partial.rename(path)
@@ -95,11 +91,22 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
+def _stored_once(pa: Any, arrays: Sequence[Features]) -> Any:
+    """A column that holds an array once, however many questions about its clip repeat it."""
+    places: dict[int, int] = {}
+    indices = [places.setdefault(id(array), len(places)) for array in arrays]
+    different = {id(array): array for array in arrays}
+    values = [different[key].astype("<f2", copy=False).tobytes() for key in places]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, pa.int32()), pa.array(values, pa.binary())
+    )
+
+
 def _schema(pa: Any, features: Sequence[str]) -> Any:
     ids = pa.list_(pa.int32())
     numbers = {"index", "clip"}
     fields = [(name, pa.int64() if name in numbers else pa.string()) for name in _PLAIN]
     fields += [("prompt_ids", ids), ("answer_ids", ids)]
     for name in features:
-        fields += [(name, pa.binary()), (name + SHAPE, ids)]
+        fields += [(name, pa.dictionary(pa.int32(), pa.binary())), (name + SHAPE, ids)]
     return pa.schema(fields)

@@ -16,6 +16,8 @@ from headstart.collect.shard import Shard
 from headstart.errors import CollectError
 
 CLIPS_A_FILE = 64
+BYTES_A_FILE = 2**28
+"""Of features, in memory: whoever trains reads a file at a time."""
 
 
 class ShardFiles:
@@ -52,7 +54,7 @@ class ShardFiles:
             self._note(file)
         self._next = int(files[-1].stem) + 1 if files else 0
         self._waiting: list[Record] = []
-        self._num_clips = 0
+        self._num_clips = self._num_bytes = 0
 
     def _note(self, file: Path) -> None:
         for row in read_columns(file, ["stream", "clip"]).to_pylist():
@@ -63,7 +65,8 @@ class ShardFiles:
         """All records of one clip. They are safe once their file is written."""
         self._waiting += records
         self._num_clips += 1
-        if self._num_clips >= self._clips_a_file:
+        self._num_bytes += sum(array.nbytes for array in records[0].features.values())
+        if self._num_clips >= self._clips_a_file or self._num_bytes >= BYTES_A_FILE:
             self.flush()
 
     def flush(self) -> None:
@@ -75,7 +78,8 @@ class ShardFiles:
             self.done[record.stream].add(record.clip)
         self.num_records += len(self._waiting)
         self._next += 1
-        self._waiting, self._num_clips = [], 0
+        self._waiting = []
+        self._num_clips = self._num_bytes = 0
 
     def close(self) -> None:
         """Write what waits, and let another process go on."""
