@@ -86,8 +86,8 @@ def models(tmp_path):
     return CollectedModels(target, write_model(tmp_path / "drafter").name)
 
 
-def source(*names):
-    return ClipSource("test", [Numbered(name) for name in names], QUESTIONS, NUM_CLIPS)
+def source(*names, num_clips=NUM_CLIPS):
+    return ClipSource("test", [Numbered(name) for name in names], QUESTIONS, num_clips)
 
 
 def run(collection, models, streams, seer, at_once=1):
@@ -150,6 +150,13 @@ def test_shards_together_are_the_whole(tmp_path, models):
     ]
     assert all(counts)
     assert by_place(collected(tmp_path / "parts")) == by_place(collected(tmp_path / "whole"))
+
+
+def test_a_collection_may_grow_by_streams_and_by_clips(tmp_path, models):
+    run(Collection(tmp_path / "whole"), models, source("a", "b"), Seer())
+    run(Collection(tmp_path / "grown"), models, source("a", num_clips=2), Seer())
+    run(Collection(tmp_path / "grown"), models, source("a", "b"), Seer())
+    assert by_place(collected(tmp_path / "grown")) == by_place(collected(tmp_path / "whole"))
 
 
 def test_a_finished_collection_starts_no_model(tmp_path, models):

@@ -69,7 +69,7 @@ class Collection:
             questions=source.questions,
             features=models.features,
             num_shards=self.shard.count,
-            settings={**models.settings(), "clips": source.clips_a_stream},
+            settings=models.settings(),
             licence=licence_of(self.licence, [target, drafter]),
         ).settle(self.folder)
         with self._files(models.features) as files:

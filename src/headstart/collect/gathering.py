@@ -38,4 +38,5 @@ def gather(
             keep_oldest()
         files.flush()
     finally:
-        pool.shutdown(cancel_futures=True)
+        # Whoever ends it early does not wait for answers: the models' end ends those as well.
+        pool.shutdown(wait=False, cancel_futures=True)
