@@ -158,3 +158,12 @@ except HeadstartError as error:
 """
     done = run(base_install, code)
     assert "pip install 'headstart[mqtt]'" in done.stdout, done.stderr
+
+
+def test_collecting_says_what_to_install(base_install, tmp_path):
+    code = "from headstart.cli import app; app(sys.argv[1:])"
+    done = run(base_install, code, "collect", "--target=nowhere", f"--out={tmp_path / 'out'}")
+    assert done.returncode == 1
+    assert "pip install 'headstart[train]'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

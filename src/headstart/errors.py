@@ -67,3 +67,7 @@ class PlanningError(HeadstartError):
 
 class BenchError(HeadstartError):
     """A measurement cannot be run, or its result cannot be read."""
+
+
+class CollectError(HeadstartError):
+    """Training data cannot be collected, or what was collected cannot be read."""

@@ -6,7 +6,7 @@ from headstart_lab.street import street_video
 from PIL import Image
 
 from headstart.bench.folder import clips_in
-from headstart.errors import BenchError
+from headstart.errors import BenchError, MediaError
 from headstart.media.events import Events, SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.writers.writing import write_recording
@@ -73,14 +73,17 @@ def test_dsec_sequences_are_read_as_they_are_unpacked(tmp_path):
 
 
 def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(MediaError, match="no recordings"):
+        clips_in(tmp_path, 4, 8)
+    street_video(num_frames=10).write(tmp_path / "short.mp4")
     with pytest.raises(BenchError, match="no clip of a second"):
         clips_in(tmp_path, 4, 8)
     street = street_video(num_frames=60, width=640, height=480)
     write_dsec(tmp_path / "zurich", street)
     note = tmp_path / "zurich" / "images" / "timestamps.txt"
     note.write_text("1\n2\n")
-    with pytest.raises(BenchError, match="2 times for 60 pictures"):
+    with pytest.raises(MediaError, match="2 times for 60 pictures"):
         clips_in(tmp_path, 4, 8)
     note.unlink()
-    with pytest.raises(BenchError, match=r"timestamps\.txt"):
+    with pytest.raises(MediaError, match=r"timestamps\.txt"):
         clips_in(tmp_path, 4, 8)

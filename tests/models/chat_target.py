@@ -152,7 +152,7 @@ class FramesAsItems(AnyChatTarget):
 
     def item_starts(self, target: ChatTarget, video: Video) -> list[int]:
         """Where the items of a video begin in its prompt."""
-        rendering = target.ours.target._render(QUESTIONS[0], Clip(video), "")
+        rendering = target.ours.target.render(QUESTIONS[0], Clip(video), "")
         rendered = target.ours.loop.submit(rendering).result()
         return sorted(
             place.offset for places in rendered["mm_placeholders"].values() for place in places

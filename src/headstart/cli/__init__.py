@@ -4,7 +4,7 @@ import signal
 
 import typer
 
-from headstart.cli import ask, bench, doctor, events, memory, plan, replay, serve, watch
+from headstart.cli import ask, bench, collect, doctor, events, memory, plan, replay, serve, watch
 from headstart.cli.plugins import PluginGroup
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("ask")(ask.ask)
+app.command("collect")(collect.collect)
 app.command("doctor")(doctor.doctor)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)

@@ -119,7 +119,7 @@ class Target:
         )
         if schema is not None:
             self._check_schema(params)
-        engine_input = await self._render(question.words, clip, question.tenant, manner.system)
+        engine_input = await self.render(question.words, clip, question.tenant, manner.system)
         outputs = self._engine.generate(
             engine_input,
             params,
@@ -146,7 +146,7 @@ class Target:
         from vllm.sampling_params import RequestOutputKind
 
         tenant, manner = feed.stream.tenant, feed.manner
-        engine_input = await self._render("", Clip(feed.video), tenant, manner.system)
+        engine_input = await self.render("", Clip(feed.video), tenant, manner.system)
         stop = max(
             place.offset + place.length
             for places in engine_input["mm_placeholders"].values()
@@ -182,7 +182,7 @@ class Target:
         number = self._adapters.setdefault(path, len(self._adapters) + 1)
         return LoRARequest(path, number, path)
 
-    async def _render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
+    async def render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
         """The prompt of a question about a clip, as vLLM takes it."""
         from vllm.exceptions import VLLMClientError
         from vllm.renderers import ChatParams

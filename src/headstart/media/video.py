@@ -77,7 +77,7 @@ class Video:
                 "choose start and stop inside it"
             )
         wanted = candidates[_spread(len(candidates), num_frames)]
-        frames = _collect(path, wanted, max_bytes)
+        frames = _take(path, enumerate(_decode(path)), wanted, max_bytes)
         return cls(frames, listed_us[wanted])
 
     @classmethod
@@ -136,6 +136,21 @@ def stream_frames(path: str | Path) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         yield int(time_us), frame.to_ndarray(format="rgb24")
 
 
+def read_windows(
+    path: str | Path, windows: Iterable[tuple[int, int]], num_frames: int
+) -> Iterator[Video]:
+    """As `Video.read` of each window in turn, with the file decoded once; empty ones are left out.
+
+    Windows are ``(start_us, stop_us)``, in order, and do not overlap.
+    """
+    listed_us, decoded = frame_times(path), enumerate(_decode(path))
+    for start_us, stop_us in windows:
+        inside = np.flatnonzero((listed_us >= start_us) & (listed_us < stop_us))
+        if len(inside):
+            wanted = inside[_spread(len(inside), num_frames)]
+            yield Video(_take(path, decoded, wanted, MAX_VIDEO_BYTES), listed_us[wanted])
+
+
 def frame_times(path: str | Path) -> NDArray[np.int64]:
     """The time of each frame, from the packets: cheap, and right also where headers are wrong."""
     ticks: list[int] = []
@@ -183,11 +198,16 @@ def _spread(num_available: int, num_frames: int | None) -> NDArray[np.int64]:
     return np.linspace(0, num_available - 1, num_frames).astype(np.int64)
 
 
-def _collect(path: str | Path, wanted: NDArray[np.int64], max_bytes: int) -> NDArray[np.uint8]:
+def _take(
+    path: str | Path,
+    decoded: Iterable[tuple[int, av.VideoFrame]],
+    wanted: NDArray[np.int64],
+    max_bytes: int,
+) -> NDArray[np.uint8]:
     """Decode up to the last of the frames numbered ``wanted`` (increasing) and keep those."""
     frames: NDArray[np.uint8] | None = None
     num_kept = 0
-    for index, frame in enumerate(_decode(path)):
+    for index, frame in decoded:
         if index != wanted[num_kept]:
             continue
         if frames is None:

@@ -1,0 +1,45 @@
+"""What `headstart collect` asks about without a folder: drives that the pair has not seen."""
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
+
+from headstart.media.clip import Clip
+from headstart.media.clip_stream import ClipStream
+from headstart_lab.split import Split
+from headstart_lab.workloads import ROTATING
+from headstart_lab.world.drive import Drive
+
+FIRST_DRIVE = 10_000
+"""The pair was trained on the drives before it. Held-out drives stay for measuring."""
+SECONDS = 86_400
+
+
+@dataclass(frozen=True)
+class DriveStream:
+    """The drive of a seed; it has no end, so it is called a day long."""
+
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """By its seed."""
+        return f"drive-{self.seed}"
+
+    def count(self) -> int:
+        """A day of clips."""
+        return SECONDS
+
+    def clips(
+        self, num_frames: int, leave_out: Container[int] = frozenset()
+    ) -> Iterator[tuple[int, Clip]]:
+        """As `ClipStream.clips`; a clip is drawn with the 8 frames of the pair's training."""
+        drive = Drive(self.seed)
+        for number in range(self.count()):
+            if number not in leave_out:
+                yield number, drive.clip(number).clip
+
+
+def drive_streams(num_drives: int) -> tuple[list[ClipStream], list[str]]:
+    """So many drives, and the questions that are asked about each of their clips."""
+    seeds = Split.TRAIN.seeds(num_drives, skip=FIRST_DRIVE)
+    return [DriveStream(seed) for seed in seeds], [question.usual for question in ROTATING]

@@ -1,0 +1,29 @@
+"""A record: one question about one clip of a stream, and the target's answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Features = NDArray[np.float16]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Record:
+    """What one example of a drafter's training is made from."""
+
+    stream: str
+    index: int
+    """Its place among the questions of the stream: smaller ones were answered before it."""
+    clip: int
+    """The number of the clip in the stream. All questions about a clip have the same features."""
+    clip_digest: str
+    """Of the frames and events; empty where only the answer is known."""
+    question: str
+    prompt_ids: tuple[int, ...]
+    """As the target read it, placeholders of the clip included."""
+    answer_ids: tuple[int, ...]
+    finish_reason: str
+    features: Mapping[str, Features] = field(default_factory=dict)
+    """``[tokens, size]`` by name; see `headstart.collect.pooling`."""
