@@ -18,6 +18,7 @@ from benchmarks.figures import (
     live,
     live_picture,
     live_sockets,
+    load,
     replay,
     serving,
     when_changed,
@@ -31,11 +32,15 @@ TABLES = {
     **lab.TABLES,
     **live.TABLES,
     **live_sockets.TABLES,
+    **load.TABLES,
     **replay.TABLES,
     **serving.TABLES,
     **when_changed.TABLES,
 }
-PICTURES = {PICTURE: head_start, live_picture.PICTURE: live_picture.live}
+PICTURES = {
+    PICTURE: head_start,
+    live_picture.PICTURE: live_picture.live,
+}
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")
 

@@ -14,7 +14,7 @@ from headstart.bench.goodput import goodput, limit_s
 from headstart.bench.result import BARE, BenchResult, PlayedLoad
 
 OPEN_RUN, OPEN = "open-16", "open-16"
-CLOSED_RUN, CLOSED = "16-streams", "streams-16"
+CLOSED_RUN, CLOSED = "closed-16", "streams-16"
 PERCENTS = (50, 95, 99)
 WAITS = tuple(f"p{percent}, s" for percent in PERCENTS)
 RATIOS = tuple(f"p{percent} ratio" for percent in PERCENTS)
@@ -106,7 +106,5 @@ def _rate(rate: float | None, highest: float) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
-    "load": lambda: load(kept(OPEN_RUN), OPEN),
     "load-closed": lambda: closed(kept(CLOSED_RUN), CLOSED),
-    "load-goodput": lambda: goodputs(kept(OPEN_RUN), OPEN),
 }

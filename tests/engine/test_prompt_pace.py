@@ -2,11 +2,12 @@
 
 import pytest
 
-from headstart.engine.prompt_pace import PATIENCE, PromptPace
+from headstart.engine.prompt_pace import PATIENCE, SHARE, PromptPace
 from headstart.speculation.pass_costs import PassCosts
 
 STEP_S, PROMPT_TOKEN_S = 0.040, 0.0002
-BESIDE_ONE_STEP = int(PATIENCE * STEP_S / PROMPT_TOKEN_S)
+USUAL_TOKENS = 2000
+"""Of prompts, for which the answers before have waited."""
 
 
 @pytest.fixture
@@ -20,66 +21,82 @@ def costs() -> PassCosts:
     return costs
 
 
+@pytest.fixture
+def pace(costs) -> PromptPace:
+    """After a few answers that all waited for `USUAL_TOKENS`."""
+    pace = PromptPace(costs)
+    for number in range(20):
+        passed(pace, [str(number)], USUAL_TOKENS)
+        pace.forget(str(number))
+    return pace
+
+
 def passed(pace: PromptPace, answers: list[str], prompt_tokens: int) -> None:
     seconds = STEP_S + PROMPT_TOKEN_S * prompt_tokens
     pace.pass_ended(answers, 0, prompt_tokens, seconds)
 
 
-def test_nothing_is_held_back_where_nobody_waits_or_nothing_is_known(costs):
-    assert PromptPace(costs).room([]) is None
+def test_nothing_is_held_back_where_nobody_waits_or_nothing_is_known(pace, costs):
+    assert pace.room([]) is None
+    new = PromptPace(costs)
+    passed(new, ["a"], 10 * USUAL_TOKENS)
+    assert new.room(["a"]) is None
     assert PromptPace(PassCosts()).room(["a"]) is None
 
 
-def test_a_step_that_was_never_timed_is_computed_alone_first(costs):
-    pace, answers = PromptPace(costs), [str(number) for number in range(16)]
-    assert pace.room(answers) == 0
-    costs.observe(16, 0, 2 * STEP_S)
-    assert pace.room(answers) == pytest.approx(2 * BESIDE_ONE_STEP, rel=0.05)
+def test_nothing_is_held_back_while_answers_wait_as_others_did(pace):
+    for _ in range(20):
+        answers = list("abcd")
+        for _ in range(4):
+            passed(pace, answers, USUAL_TOKENS // 4)
+            assert pace.room(answers) is None
+        for answer in answers:
+            pace.forget(answer)
 
 
-def test_the_room_follows_what_steps_and_prompts_take(costs):
-    pace, answers = PromptPace(costs), list("abcd")
-    assert pace.room(answers) == pytest.approx(BESIDE_ONE_STEP, rel=0.05)
+def test_one_that_has_waited_for_longer_is_spared(pace):
+    passed(pace, list("ab"), USUAL_TOKENS)
+    assert pace.room(list("ab")) is None
+    passed(pace, ["a"], USUAL_TOKENS)
+    assert pace.room(["b"]) is None
+    assert pace.room(["a", "b"]) == 0
+    pace.forget("a")
+    assert pace.room(["a", "b"]) is None
+
+
+def test_prompts_go_on_beside_an_answer_that_does_not_end(pace):
+    """Hundreds of passes of a long answer, with prompts waiting all the time."""
+    waited_s = 0.0
+    patience_s = PATIENCE * USUAL_TOKENS * PROMPT_TOKEN_S
+    for number in range(400):
+        room = pace.room(["long"])
+        tokens = 1000 if room is None else min(1000, room)
+        passed(pace, ["long"], tokens)
+        waited_s += tokens * PROMPT_TOKEN_S
+        allowed_s = max(patience_s + 1000 * PROMPT_TOKEN_S, SHARE * (number + 1) * STEP_S)
+        assert waited_s < 1.05 * allowed_s
+    assert 0.8 * SHARE < waited_s / (400 * STEP_S) < 1.1 * SHARE
+
+
+def test_the_room_follows_what_steps_and_prompts_take(pace, costs):
+    passed(pace, ["long"], 2 * USUAL_TOKENS)
+    while not pace.room(["long"]):
+        passed(pace, ["long"], 0)
+    before = pace.room(["long"])
     for _ in range(300):  # the machine has become slower at prompts
         costs.observe_prompts(4, 0, 1000, STEP_S + 3000 * PROMPT_TOKEN_S)
-    assert pace.room(answers) == pytest.approx(BESIDE_ONE_STEP / 3, rel=0.1)
+    assert pace.room(["long"]) == pytest.approx(before / 3, rel=0.1)
 
 
-def test_who_has_waited_is_spared_until_it_has_computed(costs):
-    pace, answers = PromptPace(costs), list("abcd")
-    passed(pace, answers, 4 * BESIDE_ONE_STEP)
-    assert pace.room(answers) == 0
-    passed(pace, answers, 0)
-    assert pace.room(answers) == 0
-    for _ in range(3):
-        passed(pace, answers, 0)
-    assert 0 < pace.room(answers) <= 2.1 * BESIDE_ONE_STEP
+def test_the_usual_wait_follows_the_answers(pace):
+    passed(pace, ["a"], 2 * USUAL_TOKENS)
+    assert pace.room(["a"]) == 0
+    for number in range(60):  # all wait for as long now
+        passed(pace, [str(number)], 2 * USUAL_TOKENS)
+        pace.forget(str(number))
+    assert pace.room(["a"]) is None
 
 
-def test_one_that_has_waited_is_enough(costs):
-    pace = PromptPace(costs)
-    passed(pace, list("abcd"), 3 * BESIDE_ONE_STEP)
-    assert pace.room(["e"]) > 0
-    assert pace.room(["e", "a"]) == 0
-    pace.forget("a")
-    assert pace.room(["e", "a"]) > 0
-
-
-def test_over_an_answer_the_wait_is_bounded_and_prompts_go_on(costs):
-    """A hundred passes with prompts waiting all the time, whose pictures come in lumps."""
-    pace, answers = PromptPace(costs), list("abcd")
-    waited_s = 0.0
-    for number in range(100):
-        room = pace.room(answers)
-        tokens = max(room, 600 if number % 7 == 0 and room else 0)
-        passed(pace, answers, tokens)
-        waited_s += tokens * PROMPT_TOKEN_S
-    assert 0.8 * PATIENCE < waited_s / (100 * STEP_S) < 1.1 * PATIENCE
-
-
-def test_a_pass_in_which_the_machine_was_elsewhere_does_not_stop_prompts_for_long(costs):
-    pace, answers = PromptPace(costs), list("abcd")
-    pace.pass_ended(answers, 0, 100, 30.0)
-    for _ in range(20):
-        passed(pace, answers, 0)
-    assert pace.room(answers) > 0
+def test_a_pass_in_which_the_machine_was_elsewhere_does_not_stop_prompts_for_long(pace):
+    pace.pass_ended(["a"], 0, 100, 30.0)
+    assert pace.room(["a"]) is None  # it waited for a hundred tokens, and not for half a minute

@@ -2,9 +2,11 @@
 
 A pass with a prompt in it takes as long as both, and every answer in it waits for the prompt. Where
 drafts make answers of a few passes, nearly every pass has somebody's prompt in it, and an answer
-that needs more passes than others waits for as many more prompts. So each answer has an account: it
-waits for prompts at most `PATIENCE` times as long as it has itself computed. What a pass and a
-token of a prompt take is measured, so the number of tokens follows the machine.
+that needs more passes than others waits for as many more prompts. So each answer has an account. It
+waits for prompts as long as others did, and half as long again. From then on it waits for them at
+most twice as long as it computes itself. While answers are alike, nothing is held back: an engine
+is fast with a full batch. What a pass and a token of a prompt take is measured, so the number of
+tokens follows the machine.
 """
 
 from collections.abc import Sequence
@@ -12,7 +14,9 @@ from dataclasses import dataclass
 
 from headstart.speculation.pass_costs import PassCosts
 
-PATIENCE = 2.0
+PATIENCE = 1.5  # of the usual wait for prompts, over a whole answer
+SHARE = 2.0  # of the time that an answer computes itself, once its patience is used up
+FADE = 0.9  # of the usual wait, with each further answer
 
 
 @dataclass(slots=True)
@@ -27,24 +31,29 @@ class PromptPace:
     def __init__(self, costs: PassCosts) -> None:
         self._costs = costs
         self._accounts: dict[str, _Account] = {}
+        self._usual_s: float | None = None
+        """For how long an answer of these days waits for prompts."""
 
     def room(self, answers: Sequence[str]) -> int | None:
         """How many tokens of prompts the next pass may compute beside these answers.
 
-        None stands for any number: nobody waits, or nothing is known yet of what prompts take.
+        None stands for any number: nobody has waited for long, or nothing is known yet.
         """
-        token_s = self._costs.prompt_token_s
-        if not answers or not token_s:
+        token_s, usual_s = self._costs.prompt_token_s, self._usual_s
+        if usual_s is None or not token_s:
             return None
-        # A step of a size that was never timed is computed alone once, and so timed.
+        late = [
+            account
+            for request_id in answers
+            if (account := self._accounts.get(request_id)) is not None
+            and account.waited_s > PATIENCE * usual_s
+        ]
+        if not late:
+            return None
         cost = self._costs.cost(len(answers))
         step_s = cost.step_s if cost is not None else 0.0
-        least_s = PATIENCE * step_s
-        for request_id in answers:
-            if (account := self._accounts.get(request_id)) is not None:
-                left_s = PATIENCE * (account.computed_s + step_s) - account.waited_s
-                least_s = min(least_s, left_s)
-        return max(0, int(least_s / token_s))
+        left_s = min(SHARE * (one.computed_s + step_s) - one.waited_s for one in late)
+        return max(0, int(left_s / token_s))
 
     def pass_ended(
         self, answers: Sequence[str], drafted_tokens: int, prompt_tokens: int, seconds: float
@@ -60,5 +69,8 @@ class PromptPace:
             account.waited_s += prompts_s
 
     def forget(self, request_id: str) -> None:
-        """The request is over, or begins anew."""
-        self._accounts.pop(request_id, None)
+        """The answer is complete, or begins anew."""
+        account = self._accounts.pop(request_id, None)
+        if account is not None:
+            before_s = account.waited_s if self._usual_s is None else self._usual_s
+            self._usual_s = FADE * before_s + (1.0 - FADE) * account.waited_s

@@ -71,15 +71,18 @@ class SocketCamera(Camera):
     def ask(self, asked: Ask) -> None:
         """Answer one question about the current window."""
         now_s = time.monotonic()
-        is_full = len(self._asks) >= MAX_ASKS or self._outgoing is None or self._outgoing.is_full
-        if is_full or now_s < self._pause_until_s:
+        outgoing, is_full = self._outgoing, len(self._asks) >= MAX_ASKS
+        if outgoing is None or outgoing.is_full or is_full or now_s < self._pause_until_s:
             self._pause_until_s = now_s + PAUSE_S
-            refusal = too_much(
-                f"more than {MAX_ASKS} questions to this camera at a time: ask none for {PAUSE_S:g} s"
+            self._mention(
+                too_much(
+                    f"more than {MAX_ASKS} questions to this camera at a time: ask none for"
+                    f" {PAUSE_S:g} s"
+                ),
+                asked.id,
             )
-            self._mention(refusal, asked.id)
             return
-        task = asyncio.ensure_future(self._ask(asked, self._outgoing))
+        task = asyncio.ensure_future(self._ask(asked, outgoing))
         self._asks.add(task)
         task.add_done_callback(self._asks.discard)
 
