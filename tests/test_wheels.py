@@ -87,6 +87,7 @@ def test_the_lab_registers_its_commands_and_workloads(lab_wheel):
         *("[headstart.commands]", "demo", "=", "headstart_lab.cli.live_demo:app"),
         *("lab", "=", "headstart_lab.cli:app"),
         *("[headstart.sources]", "drive", "=", "headstart_lab.live_drive:open_drive"),
+        *("[headstart.streams]", "lab", "=", "headstart_lab.drive_streams:drive_streams"),
         *("[headstart.workloads]", "lab", "=", "headstart_lab.workloads:lab_workloads"),
     ]
 
