@@ -19,6 +19,7 @@ from benchmarks.figures import (
     live_picture,
     live_sockets,
     load,
+    load_picture,
     replay,
     serving,
     when_changed,
@@ -40,6 +41,7 @@ TABLES = {
 PICTURES = {
     PICTURE: head_start,
     live_picture.PICTURE: live_picture.live,
+    load_picture.PICTURE: load_picture.load_picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")

@@ -106,5 +106,7 @@ def _rate(rate: float | None, highest: float) -> str:
 
 
 TABLES: dict[str, Callable[[], str]] = {
+    "load": lambda: load(kept(OPEN_RUN), OPEN),
+    "load-goodput": lambda: goodputs(kept(OPEN_RUN), OPEN),
     "load-closed": lambda: closed(kept(CLOSED_RUN), CLOSED),
 }
