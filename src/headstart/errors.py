@@ -71,3 +71,7 @@ class BenchError(HeadstartError):
 
 class CollectError(HeadstartError):
     """Training data cannot be collected, or what was collected cannot be read."""
+
+
+class TrainingError(HeadstartError):
+    """A learned drafter cannot be trained, saved or loaded in the way that was asked for."""

@@ -73,8 +73,8 @@ def train(
     save_minutes: Annotated[float, typer.Option(help="How often the state is saved.")] = 5.0,
 ) -> None:
     """Train the pair on rendered drives. A run that was killed continues when started again."""
+    from headstart.training.progress import Progress
     from headstart_lab.cache import Cache
-    from headstart_lab.training.progress import Progress
     from headstart_lab.training.run import Run, shared_tokenizer
     from headstart_lab.training.train_config import TrainConfig
     from headstart_lab.vocabulary import train_lab_tokenizer

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from headstart.bench.environment import versions
+from headstart.training.savepoint import History
 from headstart_lab.scoring import Scores
-from headstart_lab.training.savepoint import History
 from headstart_lab.training.train_config import TrainConfig
 
 _PACKAGES = ("headstart", "torch", "transformers", "tokenizers", "numpy")

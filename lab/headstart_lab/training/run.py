@@ -14,19 +14,19 @@ from typing import Any
 import torch
 from torch import nn
 
+from headstart.training.curve import draw_curve
+from headstart.training.loop import Report, train
+from headstart.training.optimizer import optimizer_of
+from headstart.training.savepoint import History, Savepoint
 from headstart_lab.cache import Cache
 from headstart_lab.errors import LabError
 from headstart_lab.scoring import usual_answers
 from headstart_lab.split import Split
 from headstart_lab.training.answer_task import AnswerTask
-from headstart_lab.training.curve import draw_curve
 from headstart_lab.training.evaluation import evaluate, evaluate_blind, said_in
 from headstart_lab.training.learner import DrafterLearner, Learner, TargetLearner
 from headstart_lab.training.lessons import CachedLessons
-from headstart_lab.training.loop import Report, train
-from headstart_lab.training.optimizer import optimizer_of
 from headstart_lab.training.results import Results
-from headstart_lab.training.savepoint import History, Savepoint
 from headstart_lab.training.sizes import PairSize
 from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.training.vision_task import VisionTask

@@ -15,13 +15,14 @@ from headstart_lab.language.styles import Answer
 from headstart_lab.tokenizer import train_tokenizer
 from headstart_lab.training.answer_task import AnswerTask
 from headstart_lab.training.lessons import Exchange, Lesson, evenly
-from headstart_lab.training.loop import train
-from headstart_lab.training.optimizer import optimizer_of
 from headstart_lab.training.run import make_learner
-from headstart_lab.training.savepoint import Savepoint
 from headstart_lab.training.sizes import DrafterSize, LlamaSize, PairSize, TargetSize, TowerSize
 from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.vocabulary import LAB_PLACEHOLDERS
+
+from headstart.training.loop import train
+from headstart.training.optimizer import optimizer_of
+from headstart.training.savepoint import Savepoint
 
 _TOWER = TowerSize(28, patch_size=14, hidden=32, num_layers=1, num_heads=2)
 _LLAMA = LlamaSize(48, 96, 2, 3, max_tokens=512)

@@ -11,7 +11,6 @@ from headstart_lab.cache import Cache, Recipe
 from headstart_lab.errors import LabError
 from headstart_lab.scoring import usual_answers
 from headstart_lab.split import Split
-from headstart_lab.training.curve import draw_curve
 from headstart_lab.training.evaluation import evaluate_blind, said_in
 from headstart_lab.training.lessons import CachedLessons
 from headstart_lab.training.run import Run, rendered, shared_tokenizer
@@ -20,6 +19,8 @@ from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.vocabulary import train_lab_tokenizer
 from PIL import Image
 
+from headstart.errors import TrainingError
+from headstart.training.curve import draw_curve
 from tests.lab.training.pupil import TINY
 
 pytestmark = pytest.mark.slow
@@ -95,7 +96,7 @@ def test_drives_rendered_since_a_run_began_are_refused(cache, lab_tokenizer, tmp
     with pytest.raises(KeyboardInterrupt):
         run.train("drafter", lab_tokenizer, lambda line: None, words_only)
     cache.fill(Split.TRAIN.seeds(3))
-    with pytest.raises(LabError, match="another num_drives"):
+    with pytest.raises(TrainingError, match="another num_drives"):
         run.train("drafter", lab_tokenizer, lambda line: None, words_only)
 
 

@@ -11,15 +11,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart_lab.errors import LabError
 from headstart_lab.language.facts import Fact
 from headstart_lab.training.answer_task import AnswerTask, pack_lesson
 from headstart_lab.training.lessons import drawn
-from headstart_lab.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
 from headstart_lab.training.run import make_learner
-from headstart_lab.training.savepoint import History, Savepoint
 from headstart_lab.training.train_config import TrainConfig
 
+from headstart.errors import TrainingError
+from headstart.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
+from headstart.training.savepoint import History, Savepoint
 from tests.lab.training.pupil import TINY, MadeUpLessons, config, make_tokenizer, run, teach
 
 pytestmark = pytest.mark.slow
@@ -76,10 +76,10 @@ def test_a_run_of_another_course_is_refused(tmp_path):
     savepoint = Savepoint(tmp_path / "checkpoint.pt")
     optimizer = optimizer_of(learner.model, 0.0)
     savepoint.write(learner.model, optimizer, config(), History())
-    with pytest.raises(LabError, match="another seed"):
+    with pytest.raises(TrainingError, match="another seed"):
         savepoint.read(learner.model, optimizer, replace(config(), seed=1))
     other = make_learner("target", TINY, make_tokenizer())
-    with pytest.raises(LabError, match="another size"):
+    with pytest.raises(TrainingError, match="another size"):
         savepoint.read(other.model, optimizer, config())
 
 
@@ -150,5 +150,5 @@ def test_the_rate_rises_then_falls():
     assert max(rates) == pytest.approx(config().learning_rate)
     assert rates[top:] == sorted(rates[top:], reverse=True)
     assert rates[-1] == pytest.approx(0.05 * config().learning_rate, rel=0.05)
-    with pytest.raises(LabError):
+    with pytest.raises(TrainingError):
         TrainConfig(0)

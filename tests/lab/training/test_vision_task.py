@@ -10,15 +10,16 @@ from headstart_lab.language.sighting import sight_in_frames
 from headstart_lab.split import Split
 from headstart_lab.training.labels import PATCH, UNKNOWN, WHOLE, label_frame, label_window
 from headstart_lab.training.lessons import CachedLessons
-from headstart_lab.training.loop import train
-from headstart_lab.training.optimizer import optimizer_of
 from headstart_lab.training.practice import crowded
-from headstart_lab.training.savepoint import Savepoint
 from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.training.vision_task import VisionTask
 from headstart_lab.world.drive import LAB_SIZE, Drive, frame_times_us
 from headstart_lab.world.kinds import Kind, Pace, Place
 from torch import nn
+
+from headstart.training.loop import train
+from headstart.training.optimizer import optimizer_of
+from headstart.training.savepoint import Savepoint
 
 GRID = 8
 

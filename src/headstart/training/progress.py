@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
-from headstart_lab.training.loop import Report
-from headstart_lab.training.savepoint import History
-from headstart_lab.training.train_config import TrainConfig
+from headstart.training.loop import Report
+from headstart.training.savepoint import History
+from headstart.training.schedule import TrainSchedule
 
 _RECENT = 20
 
@@ -22,7 +22,7 @@ class Progress:
         """The callback for the training loop of the model ``name``."""
         said_at = 0.0
 
-        def report(config: TrainConfig, history: History) -> None:
+        def report(config: TrainSchedule, history: History) -> None:
             nonlocal said_at
             if monotonic() - said_at < self.every_s and history.num_steps < config.num_steps:
                 return
@@ -32,7 +32,7 @@ class Progress:
         return report
 
 
-def describe(config: TrainConfig, history: History) -> str:
+def describe(config: TrainSchedule, history: History) -> str:
     """Steps, loss, speed, and the time left."""
     recent = history.losses[-_RECENT:]
     a_step = history.seconds / max(1, history.num_steps)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from headstart_lab.training.precision import compute_dtype
+from headstart.training.precision import compute_dtype
 
 MUON_FACTOR = 20.0
 """How much larger Muon's learning rate is than AdamW's.

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from headstart_lab.errors import LabError
-from headstart_lab.training.train_config import TrainConfig
+from headstart.errors import TrainingError
+from headstart.training.schedule import TrainSchedule
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Savepoint:
 
     path: Path
 
-    def write(self, model: Any, optimizer: Any, config: TrainConfig, history: History) -> None:
+    def write(self, model: Any, optimizer: Any, config: TrainSchedule, history: History) -> None:
         """Replace the saved state; a crash in the middle leaves the old one."""
         partial = self.path.with_name(self.path.name + ".partial")
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ class Savepoint:
             os.fsync(file.fileno())
         partial.replace(self.path)
 
-    def read(self, model: Any, optimizer: Any, config: TrainConfig) -> History:
+    def read(self, model: Any, optimizer: Any, config: TrainSchedule) -> History:
         """Load the saved state into model and optimizer; without one, return an empty history."""
         if not self.path.exists():
             return History()
@@ -60,14 +60,14 @@ class Savepoint:
             changed = [
                 key for key, value in asdict(config).items() if state["course"][key] != value
             ]
-            raise LabError(
+            raise TrainingError(
                 f"{self.path} is of a run with another {', '.join(changed)};"
                 " give the same again, or another output directory"
             )
         try:
             model.load_state_dict(state["model"])
         except RuntimeError as error:
-            raise LabError(
+            raise TrainingError(
                 f"{self.path} is of a model of another size or vocabulary; choose another output"
                 " directory"
             ) from error

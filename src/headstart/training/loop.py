@@ -2,9 +2,9 @@
 
 It is plain torch on purpose. accelerate and transformers' Trainer take over devices, processes and
 mixed precision, which here are one CPU, one process and one ``torch.autocast``. What this loop
-needs beside that would be our code with them too: packed sequences with a loss summed over all
-clips' answer tokens, data that depends on the step number alone, state saved every few minutes and
-atomically, and a resumed run that repeats the uninterrupted one bit for bit.
+needs beside that would be our code with them too: a task's own sum of losses, data that depends on
+the step number alone, state saved every few minutes and atomically, and a resumed run that repeats
+the uninterrupted one bit for bit.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from headstart_lab.training.optimizer import MuonAdamW
-from headstart_lab.training.savepoint import History, Savepoint
-from headstart_lab.training.train_config import TrainConfig
+from headstart.training.optimizer import MuonAdamW
+from headstart.training.savepoint import History, Savepoint
+from headstart.training.schedule import TrainSchedule
 
-Report = Callable[[TrainConfig, History], None]
+Report = Callable[[TrainSchedule, History], None]
 
 
 class Task(Protocol):
@@ -37,7 +37,7 @@ def train(
     model: nn.Module,
     optimizer: MuonAdamW,
     task: Task,
-    config: TrainConfig,
+    config: TrainSchedule,
     savepoint: Savepoint,
     save_every_s: float = 300.0,
     report: Report = lambda config, history: None,
