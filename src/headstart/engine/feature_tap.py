@@ -1,8 +1,6 @@
 """Keeps copies of what a vision tower computed, in vLLM's worker, until they are fetched.
 
-It is an encoder-cache connector, vLLM's own seam for handing the tower's outputs to others. It
-offers vLLM nothing in return, so vLLM computes what it would compute without it. An engine that is
-not started with `tap_arguments` has no connector, and pays nothing.
+An engine that is not started with `tap_arguments` has no connector, and pays nothing.
 """
 
 from collections import OrderedDict
@@ -11,12 +9,9 @@ from typing import Any
 
 import torch
 from vllm.distributed.ec_transfer import get_ec_transfer
-from vllm.distributed.ec_transfer.ec_connector.base import (
-    ECConnectorBase,
-    ECConnectorMetadata,
-    ECConnectorRole,
-)
+from vllm.distributed.ec_transfer.ec_connector.base import ECConnectorRole
 
+from headstart.engine.encoder_connector import ListeningConnector
 from headstart.errors import CollectError
 
 RPC = "take_features"
@@ -43,11 +38,7 @@ def tap_arguments(vllm: Mapping[str, Any], *, tower_only: bool) -> dict[str, Any
     return found
 
 
-class NothingToMove(ECConnectorMetadata):
-    """What the scheduler tells the worker in each step."""
-
-
-class FeatureTap(ECConnectorBase):
+class FeatureTap(ListeningConnector):
     """Copies every output of the tower, the newest `MAX_BYTES` of them."""
 
     def __init__(self, vllm_config: Any, role: ECConnectorRole) -> None:
@@ -78,20 +69,6 @@ class FeatureTap(ECConnectorBase):
     def _drop(self, name: str) -> None:
         if (dropped := self._kept.pop(name, None)) is not None:
             self._num_bytes -= dropped.nbytes
-
-    def start_load_caches(self, encoder_cache: dict[str, torch.Tensor], **kwargs: Any) -> None:
-        """Load nothing."""
-
-    def has_cache_item(self, identifier: str) -> bool:
-        """Never: vLLM computes every item itself."""
-        return False
-
-    def update_state_after_alloc(self, request: Any, index: int) -> None:
-        """Note nothing."""
-
-    def build_connector_meta(self, scheduler_output: Any) -> NothingToMove:
-        """vLLM wants an object in each step."""
-        return NothingToMove()
 
 
 class TapWorker:
