@@ -10,12 +10,13 @@ PACKAGE = Path(__file__).parents[1] / "src" / "headstart"
 # Top to bottom. A module may import from lower lines and from its own folder only.
 LAYERS = [
     {"cli"},
+    {"training"},
     {"serve", "bench", "collect"},
     {"live"},
     {"engine"},
     {"answers"},
     {"speculation"},
-    {"models", "planner"},
+    {"models", "planner", "bridges"},
     {"sandbox", "client"},
     {"media"},
     {"errors"},

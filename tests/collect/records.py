@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headstart.collect.pooling import EARLIER, LAST
+from headstart.bridges.pooling import EARLIER, LAST
 from headstart.collect.record import Record
 
 FEATURES = (LAST, EARLIER)

@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
+from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.collect.clip_source import ClipSource
 from headstart.collect.collection import Collection
 from headstart.collect.models import CollectedModels
-from headstart.collect.pooling import DRAFTER, EARLIER, LAST
 from headstart.collect.shard import Shard
 from headstart.collect.shard_files import collected
 from headstart.errors import CollectError, MediaError

@@ -4,7 +4,19 @@ import signal
 
 import typer
 
-from headstart.cli import ask, bench, collect, doctor, events, memory, plan, replay, serve, watch
+from headstart.cli import (
+    ask,
+    bench,
+    collect,
+    doctor,
+    events,
+    memory,
+    plan,
+    replay,
+    serve,
+    train,
+    watch,
+)
 from headstart.cli.plugins import PluginGroup
 
 app = typer.Typer(
@@ -25,6 +37,7 @@ app.command("watch")(watch.watch)
 app.add_typer(bench.app, name="bench")
 app.add_typer(events.app, name="events")
 app.add_typer(memory.app, name="memory")
+app.add_typer(train.app, name="train")
 
 
 def main() -> None:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from headstart.bridges.pooling import Features, drafter_features, target_features
 from headstart.collect.gathering import Piece
-from headstart.collect.pooling import drafter_features, target_features
-from headstart.collect.record import Features, Record
+from headstart.collect.record import Record
 from headstart.errors import CollectError, MediaError
 from headstart.media.clip import Clip
 from headstart.media.clip_stream import ClipStream

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headstart.collect.pooling import DRAFTER, TARGET_FEATURES
+from headstart.bridges.pooling import DRAFTER, TARGET_FEATURES
 from headstart.engine.drafter.placement import EngineResources, Machine, place
 
 if TYPE_CHECKING:

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
-Features = NDArray[np.float16]
+from headstart.bridges.pooling import Features
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -26,4 +23,4 @@ class Record:
     answer_ids: tuple[int, ...]
     finish_reason: str
     features: Mapping[str, Features] = field(default_factory=dict)
-    """``[tokens, size]`` by name; see `headstart.collect.pooling`."""
+    """``[tokens, size]`` by name; see `headstart.bridges.pooling`."""

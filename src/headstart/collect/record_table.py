@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from headstart.collect.record import Features, Record
+from headstart.bridges.pooling import Features
+from headstart.collect.record import Record
 from headstart.errors import CollectError
 
 SHAPE = "_shape"

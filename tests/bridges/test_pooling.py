@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.collect.pooling import DRAFTER, EARLIER, LAST, drafter_features, target_features
+from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features, target_features
 from headstart.errors import CollectError
 
 

@@ -7,9 +7,12 @@ the others two tokens each tell what was there before.
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from headstart.collect.record import Features
 from headstart.errors import CollectError
+
+Features = NDArray[np.float16]
+"""Tokens of a tower, ``[tokens, size]``."""
 
 LAST, EARLIER, DRAFTER = "target_last", "target_earlier", "drafter"
 TARGET_FEATURES = (LAST, EARLIER)

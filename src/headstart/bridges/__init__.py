@@ -1,0 +1,1 @@
+"""Bridges: small learned drafters that speak a target's words, quote its answers and see."""

@@ -1,0 +1,192 @@
+"""A bridge as a drafter: a small network that reads the stream's answers and looks at the clip.
+
+Memory drafts for the bridge. A copy from memory is read in one go, and followed as far as the
+bridge agrees, or disagrees without conviction; where it is sure of another word it says that word,
+and memory looks again from there. So a draft takes a few readings, not one for each token.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.bridges.bridge import Bridge
+from headstart.bridges.context import NO_TOKEN, EarlierAnswer, fitted, read_context
+from headstart.bridges.network import Reading, match_kind
+from headstart.bridges.vocabulary import ANSWER
+from headstart.speculation.drafter import DraftRequest, Found, StreamKey
+from headstart.speculation.memory import Memory
+
+SURE = 0.6
+"""A chance of being right from which on a bridge's word goes before memory's."""
+MIN_CHANCE = 0.02
+"""Of all words of a draft being right: a draft that is less likely to be goes no further."""
+COPY_TOKENS = 12
+"""Of memory's copy, read at a time: what is read beyond a disagreement is read in vain."""
+MAX_STREAMS = 4096
+KEPT_ANSWERS = 16
+"""Of a stream: more than a bridge reads, so that the last ones to each question are among them."""
+
+
+class BridgeDrafter:
+    """A `Drafter` that sees. Not thread-safe.
+
+    It copies from a memory that is told of the same requests by others; see `RememberingBridge`.
+    """
+
+    name = "bridge"
+
+    def __init__(self, bridge: Bridge, memory: Memory) -> None:
+        self._bridge = bridge
+        self.memory = memory
+        self._streams: OrderedDict[StreamKey, deque[EarlierAnswer]] = OrderedDict()
+        self._requests: dict[str, _Drafting] = {}
+
+    @classmethod
+    def load(cls, directory: Path, memory: Memory) -> Self:
+        """The bridge of a directory."""
+        return cls(Bridge.load(directory), memory)
+
+    def begin(self, request: DraftRequest) -> None:
+        history = self._streams.get(request.stream, ()) if request.remembered else ()
+        self._requests[request.id] = _Drafting(self._bridge, request, tuple(history))
+
+    def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
+        """Look at a clip. Features may come one by one, in any order; none twice."""
+        drafting = self._requests.get(request_id)
+        if drafting is not None:
+            drafting.see(features)
+
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        drafting = self._requests.get(request_id)
+        if drafting is None:
+            return ()
+        return drafting.draft(self.memory, confirmed, max_tokens)
+
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        drafting = self._requests.pop(request_id, None)
+        if drafting is None or not answer or not drafting.request.remembered:
+            return
+        request = drafting.request
+        answers = self._streams.setdefault(request.stream, deque(maxlen=KEPT_ANSWERS))
+        self._streams.move_to_end(request.stream)
+        said = self._bridge.vocabulary.own(answer[: self._bridge.config.max_answer_tokens])
+        answers.append(EarlierAnswer(request.question, said))
+        if len(self._streams) > MAX_STREAMS:
+            self._streams.popitem(last=False)
+
+
+class RememberingBridge(BridgeDrafter):
+    """A bridge whose memory is its own: for where no other drafter has one."""
+
+    def begin(self, request: DraftRequest) -> None:
+        self.memory.begin(request)
+        super().begin(request)
+
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        self.memory.finish(request_id, answer)
+        super().finish(request_id, answer)
+
+
+class _Drafting:
+    """One answer, and how much of it the network has read."""
+
+    def __init__(
+        self, bridge: Bridge, request: DraftRequest, history: Sequence[EarlierAnswer]
+    ) -> None:
+        self.request = request
+        self._bridge, self._network = bridge, bridge.network
+        self._answer_mark = bridge.vocabulary.mark(ANSWER)
+        context = read_context(
+            bridge.config, bridge.vocabulary, history, request.question, request.prompt
+        )
+        self._reading: Reading = self._network.read_context(context.own_ids, context.followed_by)
+        self._seen: dict[str, NDArray[np.float32]] = {}
+        self._start = self._reading.length
+        self._said: list[int] = []  # tokens of the answer that were read after its mark
+        self._words: list[int] = []  # the own ids guessed after the mark, and after each of them
+        self._chances: list[float] = []
+
+    def see(self, features: Mapping[str, NDArray[np.float16]]) -> None:
+        self._keep(0, with_mark=False)
+        for feature in self._bridge.config.features:
+            tokens = features.get(feature.name)
+            if tokens is None or feature.name in self._seen:
+                continue
+            if len(tokens) and tokens.shape[1] == feature.size:
+                self._seen[feature.name] = fitted(feature, tokens)
+        self._network.look(self._reading, self._seen)
+
+    def draft(self, memory: Memory, confirmed: Sequence[int], max_tokens: int) -> list[int]:
+        """How the answer may go on."""
+        # There is room for so many in a sequence; longer answers are left to others.
+        most = self._bridge.config.max_answer_tokens - 1
+        max_tokens = min(max_tokens, most - len(confirmed))
+        if max_tokens < 1:
+            return []
+        known = list(confirmed)
+        self._keep(_num_common(self._said, known), with_mark=True)
+        chance = 1.0
+        while len(known) - len(confirmed) < max_tokens and chance >= MIN_CHANCE:
+            copied = memory.propose(self.request.id, known, min(COPY_TOKENS, most - len(known)))
+            copy = list(copied)
+            self._read(memory, known, copy, copied.match if isinstance(copied, Found) else 0)
+            for token in [*copy, None]:
+                place = len(known)
+                word, sure = self._words[place], self._chances[place]
+                guess = int(self._bridge.vocabulary.target_ids[word])
+                follows = token is not None and (token == guess or sure < SURE)
+                known.append(token if follows and token is not None else guess)
+                chance *= sure if known[-1] == guess else max(1.0 - sure, 1e-3)
+                ended = self._bridge.vocabulary.own(known[-1:])[0] in self._bridge.config.end_ids
+                if ended or len(known) - len(confirmed) >= max_tokens:
+                    return known[len(confirmed) :]
+                if not follows or chance < MIN_CHANCE:
+                    break
+            self._keep(_num_common(self._said, known), with_mark=True)
+        return known[len(confirmed) :]
+
+    def _keep(self, num_said: int, *, with_mark: bool) -> None:
+        """Forget what was read beyond so many tokens of the answer."""
+        num_guesses = min(num_said + 1, len(self._words)) if with_mark else 0
+        del self._said[num_said:], self._words[num_guesses:], self._chances[num_guesses:]
+        self._reading.cut(self._start + num_guesses)
+
+    def _read(self, memory: Memory, known: list[int], copy: list[int], match: int) -> None:
+        """Read what is not read of ``known``, then of ``copy``."""
+        read = len(self._words)  # the mark counts as one
+        num_known = len(known)
+        tokens = [*known, *copy]
+        new = tokens[max(0, read - 1) :] if read else tokens
+        own = list(self._bridge.vocabulary.own(new))
+        if not read:
+            own.insert(0, self._answer_mark)
+        if not own:
+            return
+        suggested, matches = [], []
+        for place in range(read, read + len(own)):  # so many tokens of the answer are before it
+            if place < num_known:
+                found = memory.propose(self.request.id, tokens[:place], 1)
+                token = found[0] if found else NO_TOKEN
+                length = found.match if isinstance(found, Found) else 0
+            else:
+                token = tokens[place] if place < len(tokens) else NO_TOKEN
+                length = match + place - num_known
+            suggested.append(token)
+            matches.append(match_kind(length) if token != NO_TOKEN else 0)
+        words = self._bridge.vocabulary.own(suggested)
+        words[words >= len(self._bridge.vocabulary)] = NO_TOKEN
+        guesses = self._network.read_answer(self._reading, own, words, matches)
+        self._said = tokens
+        self._words += guesses.own_ids.tolist()
+        self._chances += guesses.chances.tolist()
+
+
+def _num_common(read: Sequence[int], known: Sequence[int]) -> int:
+    for place, (one, other) in enumerate(zip(read, known, strict=False)):
+        if one != other:
+            return place
+    return min(len(read), len(known))

@@ -1,0 +1,199 @@
+"""A bridge as a drafter: what it reads, keeps, forgets and never raises. Its weights are random."""
+
+import numpy as np
+import pytest
+
+from headstart.bridges.bridge import Bridge
+from headstart.bridges.config import BridgeConfig, FeatureSize, Verifier
+from headstart.bridges.network import NUM_MATCHES, BridgeNetwork
+from headstart.bridges.vocabulary import NUM_MARKS, DraftVocabulary
+from headstart.speculation import bridge as module
+from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.memory import Memory
+
+WIDTH, HIDDEN, POINTER, WORDS = 16, 32, 8, 30
+FEATURE = FeatureSize("eye", 4, 3)
+CONFIG = BridgeConfig(
+    WORDS,
+    (FEATURE,),
+    width=WIDTH,
+    num_layers=2,
+    num_heads=2,
+    hidden=HIDDEN,
+    pointer_width=POINTER,
+    max_answers=2,
+    max_answer_tokens=24,
+    max_question_tokens=4,
+    end_ids=(0,),
+)
+ANSWER = (*range(40, 55), 30)
+"""Its last word is the one that ends an answer."""
+
+
+def random_bridge(seed=0):
+    draw = np.random.default_rng(seed)
+
+    def matrix(*shape):
+        return draw.normal(size=shape).astype(np.float32) * 0.4
+
+    weights = {
+        "embedding.weight": matrix(WORDS + NUM_MARKS, WIDTH),
+        "suggestion": matrix(WIDTH, WIDTH),
+        "match.weight": matrix(NUM_MATCHES, WIDTH),
+        "eye.weight": matrix(WIDTH, FEATURE.size),
+        "eye.places.weight": matrix(FEATURE.max_tokens, WIDTH),
+        "nothing_seen.weight": matrix(1, WIDTH),
+        "norm_seen": np.ones(WIDTH, np.float32),
+        "norm": np.ones(WIDTH, np.float32),
+        "gate.weight": matrix(3, WIDTH),
+        "gate.bias": matrix(3),
+        "pointer_query": matrix(POINTER, WIDTH),
+        "pointer_key": matrix(POINTER, WIDTH),
+        "calibration": np.array([1.0, 0.0], np.float32),
+    }
+    for place in range(CONFIG.num_layers):
+        weights |= {
+            f"layers.{place}.norm_attention": np.ones(WIDTH, np.float32),
+            f"layers.{place}.qkv": matrix(3 * WIDTH, WIDTH),
+            f"layers.{place}.out": matrix(WIDTH, WIDTH),
+            f"layers.{place}.norm_looking": np.ones(WIDTH, np.float32),
+            f"layers.{place}.look_query": matrix(WIDTH, WIDTH),
+            f"layers.{place}.look_key_value": matrix(2 * WIDTH, WIDTH),
+            f"layers.{place}.look_out": matrix(WIDTH, WIDTH),
+            f"layers.{place}.norm_hidden": np.ones(WIDTH, np.float32),
+            f"layers.{place}.up": matrix(HIDDEN, WIDTH),
+            f"layers.{place}.down": matrix(WIDTH, HIDDEN),
+        }
+    verifier = Verifier("target", (), "", "", 100)
+    vocabulary = DraftVocabulary.of(range(30, 60), 100)
+    return Bridge(CONFIG, verifier, vocabulary, BridgeNetwork(CONFIG, weights))
+
+
+@pytest.fixture
+def drafter(monkeypatch):
+    monkeypatch.setattr(module, "MIN_CHANCE", 0.0)  # random weights are never sure
+    return RememberingBridge(random_bridge(), Memory())
+
+
+def request(name="r", stream="s", question="q", remembered=True):
+    return DraftRequest(name, StreamKey("", stream), question, (31, 32), remembered=remembered)
+
+
+def looked(seed=0):
+    return {"eye": np.random.default_rng(seed).normal(size=(3, 4)).astype(np.float16)}
+
+
+def answered(drafter, answer=ANSWER, **more):
+    drafter.begin(request("earlier", **more))
+    drafter.finish("earlier", answer)
+
+
+def test_a_draft_is_as_long_as_asked_for_unless_the_answer_ends(drafter):
+    drafter.begin(request())
+    for length in (1, 3, 12):
+        draft = drafter.propose("r", (), length)
+        assert 1 <= len(draft) <= length
+        assert set(draft) <= set(range(30, 60))
+        assert len(draft) == length or draft[-1] == 30  # the word that ends an answer
+    assert drafter.propose("r", (), 0) == []
+
+
+def test_a_proposal_changes_nothing(drafter):
+    """Whatever was proposed before, and in whatever order, a draft is the same."""
+    answered(drafter)
+    drafter.begin(request())
+    drafter.see("r", looked())
+    places = [0, 5, 3, 15, 0, 9, 2, 15]
+    drafts = {place: drafter.propose("r", ANSWER[:place], 6) for place in places}
+    for place in places:
+        fresh = RememberingBridge(random_bridge(), Memory())
+        answered(fresh)
+        fresh.begin(request())
+        fresh.see("r", looked())
+        assert drafter.propose("r", ANSWER[:place], 6) == drafts[place]
+        assert fresh.propose("r", ANSWER[:place], 6) == drafts[place]
+
+
+def test_what_the_target_said_instead_is_read(drafter):
+    drafter.begin(request())
+    first = drafter.propose("r", (), 8)
+    other = tuple(59 - token + 30 for token in first)
+    moved = [drafter.propose("r", other[:num], 8) for num in range(1, len(other))]
+    fresh = RememberingBridge(random_bridge(), Memory())
+    fresh.begin(request())
+    assert moved == [fresh.propose("r", other[:num], 8) for num in range(1, len(other))]
+
+
+def test_it_sees_the_clip_also_when_that_comes_late(drafter):
+    drafter.begin(request())
+    blind = drafter.propose("r", ANSWER[:4], 8)
+    drafter.see("r", looked())
+    late = drafter.propose("r", ANSWER[:4], 8)
+    early = RememberingBridge(random_bridge(), Memory())
+    early.begin(request())
+    early.see("r", looked())
+    assert late == early.propose("r", ANSWER[:4], 8)
+    seen = {tuple(blind), tuple(late)}
+    for seed in range(1, 6):
+        drafter.begin(request(str(seed)))
+        drafter.see(str(seed), looked(seed))
+        seen.add(tuple(drafter.propose(str(seed), ANSWER[:4], 8)))
+    assert len(seen) > 2
+
+
+def test_features_of_another_shape_or_name_are_not_looked_at(drafter):
+    drafter.begin(request())
+    blind = drafter.propose("r", (), 8)
+    drafter.see("r", {"eye": np.zeros((3, 9), np.float16), "ear": np.ones((3, 4), np.float16)})
+    drafter.see("r", {"eye": np.empty((0, 4), np.float16)})
+    assert drafter.propose("r", (), 8) == blind
+    drafter.see("r", looked())
+    once = drafter.propose("r", (), 8)
+    drafter.see("r", looked(1))  # a second time: the first counts
+    assert drafter.propose("r", (), 8) == once
+
+
+def test_it_remembers_a_stream_and_no_other(drafter):
+    for name in ("s", "elsewhere"):
+        drafter.begin(request(name, stream=name))
+    before = {name: drafter.propose(name, (), 8) for name in ("s", "elsewhere")}
+    assert before["s"] == before["elsewhere"]
+    answered(drafter, stream="s")
+    drafter.begin(request("again", stream="s"))
+    assert drafter.propose("again", (), 8) != before["s"]
+    tenant = DraftRequest("t", StreamKey("another", "s"), "q", (31, 32))
+    drafter.begin(tenant)
+    assert drafter.propose("t", (), 8) == before["s"]
+
+
+def test_what_may_not_be_remembered_is_not(drafter):
+    drafter.begin(request("before"))
+    before = drafter.propose("before", (), 8)
+    answered(drafter, remembered=False)
+    answered(drafter, answer=())
+    drafter.begin(request("after"))
+    assert drafter.propose("after", (), 8) == before
+
+
+@pytest.mark.parametrize("answer", [ANSWER * 4, (7,) * 40, (5, 2**31 - 1, 99, 30)])
+def test_long_and_unknown_words_are_no_error(drafter, answer):
+    answered(drafter, answer)
+    drafter.begin(request())
+    for place in range(0, len(answer), 3):
+        draft = drafter.propose("r", answer[:place], 32)
+        assert len(draft) <= 32
+    drafter.finish("r", answer)
+
+
+def test_unknown_requests_get_nothing(drafter):
+    assert drafter.propose("nobody", (), 8) == ()
+    drafter.see("nobody", looked())
+    drafter.finish("nobody", ANSWER)
+
+
+def test_streams_are_bounded(drafter, monkeypatch):
+    monkeypatch.setattr(module, "MAX_STREAMS", 3)
+    for number in range(10):
+        answered(drafter, stream=str(number))
+    assert len(drafter._streams) == 3
