@@ -39,9 +39,7 @@ class DriveStream:
                 yield number, drive.clip(number).clip
 
 
-def drive_streams(
-    num_drives: int, *, held_out: bool = False
-) -> tuple[list[ClipStream], list[str]]:
+def drive_streams(num_drives: int, *, held_out: bool = False) -> tuple[list[ClipStream], list[str]]:
     """So many drives, and the questions that are asked about each of their clips.
 
     Held-out drives are for measuring: nothing is ever trained on them.

@@ -11,8 +11,8 @@ from headstart.media.clip_folder import folder_streams
 from headstart.media.clip_stream import ClipStream
 from headstart.media.events import SensorSize
 
-HELD_OUT = "lab, held out"
-"""The name of a source that is for measuring only."""
+LAB, HELD_OUT = "lab", "lab, held out"
+"""Names of sources: the lab's drives, and those of them that are for measuring only."""
 ENTRY_POINTS = "headstart.streams"
 """The group under which a package registers a function that gives streams and questions.
 
@@ -70,7 +70,7 @@ def lab_source(
     """Drives of the distribution headstart-lab, which registers them as an entry point."""
     for found in entry_points(group=ENTRY_POINTS, name="lab"):
         streams, usual = found.load()(num_drives, held_out=held_out)
-        name = HELD_OUT if held_out else "lab"
+        name = HELD_OUT if held_out else LAB
         return ClipSource(name, streams, tuple(questions or usual), clips_a_stream)
     raise CollectError(
         "without --folder and --log the lab's drives are collected, and headstart-lab is not"
