@@ -4,7 +4,19 @@ import signal
 
 import typer
 
-from headstart.cli import ask, bench, collect, doctor, events, memory, plan, replay, serve, watch
+from headstart.cli import (
+    ask,
+    bench,
+    collect,
+    doctor,
+    evaluate,
+    events,
+    memory,
+    plan,
+    replay,
+    serve,
+    watch,
+)
 from headstart.cli.plugins import PluginGroup
 
 app = typer.Typer(
@@ -18,6 +30,7 @@ app = typer.Typer(
 app.command("ask")(ask.ask)
 app.command("collect")(collect.collect)
 app.command("doctor")(doctor.doctor)
+app.command("eval")(evaluate.evaluate)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.command("serve")(serve.serve)
