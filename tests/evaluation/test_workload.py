@@ -1,15 +1,19 @@
 """Which question is asked about which clip, and which clips are new."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.collect.pooling import LAST
-from headstart.evaluation.asked_clips import AskedStreams
+from headstart.evaluation.asked_clips import AskedClip, AskedStreams
 from headstart.evaluation.workload import FIRST_CLIPS, share_of_new, workloads
+from tests.collect.records import clip_records
 from tests.evaluation.made_up import answers_of, write_records
 
 QUESTIONS = ("What?", "Who?", "Where?")
+RECORD = clip_records("a", 0)[0]
 
 
 def cut(folder, streams):
@@ -47,20 +51,24 @@ def test_with_a_single_question_there_is_nothing_to_ask_in_turn(tmp_path):
     assert list(cut(tmp_path, {"a": [{"What?": (1, 2)}]})) == ["one-question"]
 
 
-def test_a_scene_is_new_where_more_than_half_of_the_same_answer_is(tmp_path):
-    same, half, new = (1, 2, 3, 4), (1, 2, 8, 9), (8, 9, 5, 5)
-    clips = [{"What?": said, "Who?": (7,)} for said in (same, same, half, new)]
-    found = cut(tmp_path, {"a": clips})
-    assert [a.is_new_scene for a in found["one-question"].answers] == [False] * 4
-    clips.append({"What?": same, "Who?": (8,)})
-    clips.append({"What?": same, "Who?": (7,)})
-    found = cut(tmp_path / "longer", {"a": clips})
-    assert [a.is_new_scene for a in found["one-question"].answers] == [False] * 4 + [True, False]
-    # Asked in turn, a clip is compared with what was said to the same question before it.
-    assert [a.is_new_scene for a in found["in-turn"].answers] == [False] * 4 + [True, True]
+def test_a_scene_is_new_where_more_than_a_third_of_what_is_said_is(tmp_path):
+    said = [
+        ((1, 2, 3, 4), (7, 7)),
+        ((1, 2, 3, 4), (7, 7)),
+        ((1, 2, 8, 9), (7, 7)),  # two of six tokens: a third
+        ((1, 2, 3, 4), (7, 6)),  # three of six
+        ((4, 3, 2, 1), (6, 7)),
+    ]
+    found = cut(tmp_path, {"a": [dict(zip(QUESTIONS, answers, strict=False)) for answers in said]})
+    for work in found.values():
+        assert [a.is_new_scene for a in work.answers] == [False, False, False, True, False]
+    assert found["in-turn"].about()["new_scenes"] == 1
 
 
-def test_tokens_count_as_often_as_they_are_said():
-    assert share_of_new((1, 1, 2), (2, 1)) == pytest.approx(1 / 3)
-    assert share_of_new((1, 2), (2, 1, 3)) == 0
-    assert share_of_new((1, 2), ()) == 1
+def test_tokens_count_as_often_as_they_are_said(tmp_path):
+    def clip(*answer):
+        return AskedClip({"What?": replace(RECORD, answer_ids=answer)})
+
+    assert share_of_new(clip(1, 1, 2), clip(2, 1)) == pytest.approx(1 / 3)
+    assert share_of_new(clip(1, 2), clip(2, 1, 3)) == 0
+    assert share_of_new(clip(1, 2), clip()) == 1

@@ -16,6 +16,16 @@ from headstart.cli.errors import report_errors
 if TYPE_CHECKING:
     from headstart.evaluation.evaluation import EvaluationResult
 
+HEADINGS = (
+    "tokens\na pass",
+    "95% over\nanswers",
+    "95% over\nstreams",
+    "first\nblock",
+    "new\nscenes",
+    "first\nclips",
+    "ms a draft\np50, p95",
+)
+
 
 @report_errors
 def evaluate(
@@ -108,10 +118,8 @@ def _print(result: "EvaluationResult", out: Console) -> None:
         out.print(f"\n{workload}: {about['words']}; {counts}", style="bold", highlight=False)
         table = Table(box=None, pad_edge=False)
         table.add_column("drafter", no_wrap=True)
-        for heading in ("tokens/pass", "95% answers", "95% streams", "first block"):
-            table.add_column(heading, justify="right")
-        for heading in ("new scene", "first clips", "draft ms p50", "p95"):
-            table.add_column(heading, justify="right")
+        for heading in HEADINGS:
+            table.add_column(heading, justify="right", no_wrap=True)
         for name, figures in drafters.items():
             table.add_row(
                 name,
@@ -119,7 +127,7 @@ def _print(result: "EvaluationResult", out: Console) -> None:
                 _interval(figures, "answers"),
                 _interval(figures, "streams"),
                 *(_number(figures[key]) for key in ("first_block", "new_scenes", "first_clips")),
-                *(_number(figures[key]) for key in ("draft_ms_p50", "draft_ms_p95")),
+                f"{figures['draft_ms_p50']:.2f}, {figures['draft_ms_p95']:.2f}",
             )
         out.print(table)
         _print_differences(result.differences[workload], out)
@@ -130,8 +138,8 @@ def _print_differences(differences: Mapping[str, Mapping[str, Any]], out: Consol
     if not differences:
         return
     table = Table(box=None, pad_edge=False)
-    table.add_column("tokens/pass more", no_wrap=True)
-    for heading in ("", "95% answers", "95% streams"):
+    table.add_column("tokens a pass more", no_wrap=True)
+    for heading in ("", "95% over answers", "95% over streams"):
         table.add_column(heading, justify="right")
     for name, figures in differences.items():
         intervals = (_interval(figures, over) for over in ("answers", "streams"))
@@ -142,7 +150,7 @@ def _print_differences(differences: Mapping[str, Mapping[str, Any]], out: Consol
 
 def _interval(figures: Mapping[str, Any], over: str) -> str:
     low, high = figures[f"{over}_low"], figures[f"{over}_high"]
-    return "" if low is None else f"{low:.2f} to {high:.2f}"
+    return "" if low is None else f"{low:.2f}..{high:.2f}"
 
 
 def _number(value: float | None) -> str:

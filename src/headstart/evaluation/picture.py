@@ -17,9 +17,10 @@ from headstart.bench.svg import (
 )
 from headstart.evaluation.evaluation import Figures
 
+LABEL = "tokens a pass of the target"
 ROW = 22
 TITLE = 20
-LETTER = 6.2  # the width of one, about
+LETTER = 7.2  # of a drafter's name: its width in a wide font
 
 
 def drawn(workloads: Mapping[str, Mapping[str, Any]], summary: Figures) -> str:
@@ -45,9 +46,12 @@ def drawn(workloads: Mapping[str, Mapping[str, Any]], summary: Figures) -> str:
         top = bottom + 8
     for tick in across.ticks():
         parts.append(text(across(tick), top + 6, tick_label(tick), "soft", "middle"))
-    caption = "tokens a pass of the target; bar: 95% over answers, line: over streams"
-    parts.append(text(WIDTH / 2, top + 24, caption, "soft", "middle"))
-    return standalone(svg(top + 32, parts, caption))
+    middle = (left + WIDTH - RIGHT) / 2
+    parts.append(text(middle, top + 22, LABEL, "soft", "middle"))
+    parts.append(
+        text(middle, top + 36, "bar: 95% over answers; line: over streams", "soft", "middle")
+    )
+    return standalone(svg(top + 44, parts, LABEL))
 
 
 def _mark(figures: Mapping[str, Any], across: Scale, y: float, colour: str) -> list[str]:

@@ -15,8 +15,10 @@ from headstart.speculation.drafter import DraftRequest, StreamKey
 ONE_QUESTION, IN_TURN = "one-question", "in-turn"
 FIRST_CLIPS = 3
 """Of a stream: there its own answers say least."""
-NEW_SCENE = 0.5
-"""The share of an answer's tokens, above which new ones mean a new scene."""
+NEW_SCENE = 1 / 3
+"""The share of new tokens in what is said about a clip, above which it shows a new scene. Answers
+share much of their wording: with a half, where the lab's drives turn into another street three of
+four clips would not count."""
 TENANT = ""
 
 
@@ -29,7 +31,7 @@ class HeldOutAnswer:
     is_first: bool
     """Whether the clip is among the first ones of its stream."""
     is_new_scene: bool
-    """Whether the target says much that it did not say of the clip before; see `share_of_new`."""
+    """Whether much is said that was not said about the clip before; see `share_of_new`."""
 
 
 Stream = tuple[HeldOutAnswer, ...]
@@ -73,9 +75,18 @@ def workloads(held_out: AskedStreams) -> list[Workload]:
     return [one, turns]
 
 
-def share_of_new(answer: Sequence[int], before: Sequence[int]) -> float:
-    """The share of an answer's tokens that the answer before it does not have, or not as often."""
-    return (Counter(answer) - Counter(before)).total() / len(answer)
+def share_of_new(clip: AskedClip, before: AskedClip) -> float:
+    """The share of the tokens said about a clip that were not said, or not as often, before.
+
+    All questions count, each against the same question about the clip before: so a scene is new
+    whichever of them a workload asks.
+    """
+    num_new = num_tokens = 0
+    for question, record in clip.asked.items():
+        said = Counter(record.answer_ids)
+        num_new += (said - Counter(before.asked[question].answer_ids)).total()
+        num_tokens += said.total()
+    return num_new / num_tokens
 
 
 def _cut(
@@ -95,12 +106,11 @@ def _asked(
     stream: StreamKey, clips: Sequence[AskedClip], place: int, question: str
 ) -> HeldOutAnswer:
     asked = clips[place].asked[question]
-    before = clips[place - 1].asked[question] if place else asked
     name = f"{stream.stream}/{place}"
     request = DraftRequest(name, stream, question, asked.prompt_end)
     return HeldOutAnswer(
         LoggedAnswer(request, asked.answer_ids),
         asked.features,
         is_first=place < FIRST_CLIPS,
-        is_new_scene=share_of_new(asked.answer_ids, before.answer_ids) > NEW_SCENE,
+        is_new_scene=place > 0 and share_of_new(clips[place], clips[place - 1]) > NEW_SCENE,
     )
