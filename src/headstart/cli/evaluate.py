@@ -127,7 +127,7 @@ def _print(result: "EvaluationResult", out: Console) -> None:
                 _interval(figures, "answers"),
                 _interval(figures, "streams"),
                 *(_number(figures[key]) for key in ("first_block", "new_scenes", "first_clips")),
-                f"{figures['draft_ms_p50']:.2f}, {figures['draft_ms_p95']:.2f}",
+                ", ".join(_short(figures[f"draft_ms_p{share}"]) for share in (50, 95)),
             )
         out.print(table)
         _print_differences(result.differences[workload], out)
@@ -155,3 +155,7 @@ def _interval(figures: Mapping[str, Any], over: str) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
+
+
+def _short(milliseconds: float) -> str:
+    return f"{milliseconds:.2f}" if milliseconds < 10 else f"{milliseconds:.0f}"

@@ -123,5 +123,5 @@ def load_bridge(directory: Path, memory: Memory) -> SeeingDrafter:
         raise EvaluationError(
             "this version of headstart has no bridges: leave --bridge out, or install a later one"
         ) from error
-    loaded: SeeingDrafter = module.BridgeDrafter.load(directory, memory)
+    loaded: SeeingDrafter = module.RememberingBridge.load(directory, memory)
     return loaded
