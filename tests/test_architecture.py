@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "headstart"
 # Top to bottom. A module may import from lower lines and from its own folder only.
 LAYERS = [
     {"cli"},
-    {"training"},
+    {"training", "evaluation"},
     {"serve", "bench", "collect"},
     {"live"},
     {"engine"},

@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.figures import (
     bench,
     equality,
+    evaluation,
     lab,
     live,
     live_picture,
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 TABLES = {
     **bench.TABLES,
     **equality.TABLES,
+    **evaluation.TABLES,
     **lab.TABLES,
     **live.TABLES,
     **live_sockets.TABLES,

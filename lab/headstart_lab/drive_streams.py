@@ -10,7 +10,7 @@ from headstart_lab.workloads import ROTATING
 from headstart_lab.world.drive import Drive
 
 FIRST_DRIVE = 10_000
-"""The pair was trained on the drives before it. Held-out drives stay for measuring."""
+"""The pair was trained on the drives before it."""
 SECONDS = 86_400
 
 
@@ -39,7 +39,13 @@ class DriveStream:
                 yield number, drive.clip(number).clip
 
 
-def drive_streams(num_drives: int) -> tuple[list[ClipStream], list[str]]:
-    """So many drives, and the questions that are asked about each of their clips."""
-    seeds = Split.TRAIN.seeds(num_drives, skip=FIRST_DRIVE)
+def drive_streams(num_drives: int, *, held_out: bool = False) -> tuple[list[ClipStream], list[str]]:
+    """So many drives, and the questions that are asked about each of their clips.
+
+    Held-out drives are for measuring: nothing is ever trained on them.
+    """
+    if held_out:
+        seeds = Split.HELD_OUT.seeds(num_drives)
+    else:
+        seeds = Split.TRAIN.seeds(num_drives, skip=FIRST_DRIVE)
     return [DriveStream(seed) for seed in seeds], [question.usual for question in ROTATING]

@@ -69,6 +69,10 @@ class BenchError(HeadstartError):
     """A measurement cannot be run, or its result cannot be read."""
 
 
+class EvaluationError(HeadstartError):
+    """A drafter cannot be measured on the records that were given."""
+
+
 class CollectError(HeadstartError):
     """Training data cannot be collected, or what was collected cannot be read."""
 

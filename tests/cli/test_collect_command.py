@@ -132,6 +132,8 @@ def test_two_shards_of_the_lab_with_both_models(tiny_target, tiny_drafter, tmp_p
     [
         (["--shard", "3/2"], "such as 2/8"),
         (["--tenant", "north"], "give --log as well"),
+        (["--held-out", "--folder", "{folder}"], "without --folder and --log"),
+        (["--held-out", "--log", "{log}", "--tenant", ""], "without --folder and --log"),
         (["--log", "{log}"], "say with --tenant"),
         (["--log", "{log}", "--tenant", "north", "--drafter", "d"], "without --folder"),
         (["--log", "{log}", "--tenant", "north", "--question", "What?"], "without --folder"),
@@ -140,7 +142,7 @@ def test_two_shards_of_the_lab_with_both_models(tiny_target, tiny_drafter, tmp_p
 def test_what_cannot_be_collected_is_said_before_anything_starts(tmp_path, more, said):
     log = tmp_path / "log.jsonl"
     log.write_text('{"question": "What?", "target_tokens": [1], "tenant": "north"}\n')
-    words = [word.format(log=log) for word in more]
+    words = [word.format(log=log, folder=tmp_path) for word in more]
     done = CliRunner().invoke(
         app, ["collect", "--target", "t", "--out", str(tmp_path / "o"), *words]
     )

@@ -7,7 +7,7 @@ from headstart_lab.street import street_video
 from headstart_lab.world.drive import Drive
 
 from headstart.collect import clip_source
-from headstart.collect.clip_source import folder_source, lab_source
+from headstart.collect.clip_source import HELD_OUT, folder_source, lab_source
 from headstart.collect.shard import Shard
 from headstart.errors import CollectError
 
@@ -34,12 +34,23 @@ def test_the_labs_drives_are_neither_the_pairs_nor_held_out():
         assert clip.digest() == Drive(FIRST_DRIVE).clip(number).clip.digest()
 
 
+def test_held_out_drives_are_those_that_nothing_is_trained_on():
+    streams, questions = drive_streams(3, held_out=True)
+    assert [stream.seed for stream in streams] == list(Split.HELD_OUT.value[:3])
+    assert questions == drive_streams(1)[1]
+    assert {stream.name for stream in streams}.isdisjoint(s.name for s in drive_streams(9000)[0])
+
+
 def test_the_lab_is_found_by_its_entry_point():
     source = lab_source(5, 7)
     assert source.streams[0].name == f"drive-{FIRST_DRIVE}"
     assert [count for _, count in source.mine(Shard())] == [7] * 5
     assert len(source.questions) == 4
     assert lab_source(5, 7, ["Only this?"]).questions == ("Only this?",)
+    assert source.name == "lab"
+    held_out = lab_source(5, 7, held_out=True)
+    assert held_out.name == HELD_OUT
+    assert held_out.streams[0].name == f"drive-{Split.HELD_OUT.value[0]}"
 
 
 def test_without_the_lab_it_says_what_to_install(monkeypatch):

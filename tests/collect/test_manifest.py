@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.collect.checkpoint import Checkpoint
+from headstart.collect.clip_source import HELD_OUT
 from headstart.collect.manifest import FILE, Manifest, licence_of
 from headstart.errors import CollectError
 
@@ -55,6 +56,28 @@ def test_what_is_no_manifest_is_refused(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(CollectError, match="another folder"):
         MANIFEST.settle(tmp_path)
+
+
+def test_it_is_read_as_it_was_written(tmp_path):
+    for number, written in enumerate((MANIFEST, replace(MANIFEST, drafter=TARGET))):
+        written.settle(tmp_path / str(number))
+        assert Manifest.read(tmp_path / str(number)) == written
+
+
+def test_records_of_held_out_drives_say_that_nothing_may_learn_from_them(tmp_path):
+    replace(MANIFEST, source=HELD_OUT).settle(tmp_path)
+    assert Manifest.read(tmp_path).is_held_out
+    assert not MANIFEST.is_held_out
+    with pytest.raises(CollectError, match="other source"):
+        MANIFEST.settle(tmp_path)
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{", '{"target": 1}', '{"drafter": null}'])
+def test_a_folder_without_records_is_named(tmp_path, text):
+    if text is not None:
+        (tmp_path / FILE).write_text(text)
+    with pytest.raises(CollectError, match="a folder that headstart collect filled"):
+        Manifest.read(tmp_path)
 
 
 def write_model(directory, weights=b"weights", tokenizer="{}", card=None):

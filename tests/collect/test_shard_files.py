@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 from headstart.collect import shard_files
 from headstart.collect.shard import Shard
 from headstart.collect.shard_files import ShardFiles, collected
-from tests.collect.records import FEATURES, by_place, clip_records
+from tests.collect.records import FEATURES, by_place, clip_records, content
 
 WHOLE = Shard()
 
@@ -95,3 +95,11 @@ def test_two_processes_do_not_collect_the_same_shard(tmp_path):
         assert "another process collects shard 1/2" in said("1/2")
         assert not said("2/2")
     assert not said("1/2")
+
+
+def test_records_can_be_read_without_their_features(tmp_path):
+    with opened(tmp_path) as files:
+        files.add(clip_records("a", 0))
+    whole, bare = list(collected(tmp_path)), list(collected(tmp_path, features=False))
+    assert [record.features for record in bare] == [{}] * len(whole)
+    assert [{**content(record), "features": {}} for record in whole] == list(map(content, bare))

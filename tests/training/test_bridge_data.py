@@ -8,7 +8,7 @@ import pytest
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.bridges.vocabulary import DraftVocabulary
 from headstart.errors import TrainingError
-from headstart.training.bridge_data import BridgeData, Order, prompt_end
+from headstart.training.bridge_data import BridgeData, Order
 from tests.bridges import made_up
 
 NAMES = (DRAFTER, EARLIER, LAST)
@@ -82,12 +82,6 @@ def test_streams_kept_back_are_not_learnt(data):
     told = {id(one) for stream in data.held_out for one in stream.told}
     assert all(id(example.told) not in told for example in data.batch(0, 0, 200))
     assert all(id(example.told) in told for example in data.examined(20, NAMES))
-
-
-def test_the_end_of_a_prompt_is_what_follows_the_clip():
-    assert prompt_end((1, 5, 9, 9, 9, 9, 9, 9, 7, 8)) == (7, 8)
-    assert prompt_end((1, 2, 3)) == (1, 2, 3)
-    assert prompt_end(()) == ()
 
 
 def test_no_records_are_refused(data):

@@ -86,7 +86,7 @@ def survival_of(samples: Sequence[Sample]) -> tuple[Survival, Survival]:
         last = len(sample.accepted) - 1
         for number, accepted in enumerate(sample.accepted):
             (later if number else first).append((accepted, number < last))
-    return _survival(first), _survival(later)
+    return Survival.of_passes(first), Survival.of_passes(later)
 
 
 def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
@@ -168,21 +168,6 @@ def _forecast_s(costs: Costs, samples: Sequence[Sample], first: Survival, later:
         (first_s + pass_s * passes_after_first(length, later, first) for length in lengths),
         weights=lengths.values(),
     )
-
-
-def _survival(passes: Sequence[tuple[int, bool]]) -> Survival:
-    """Estimate survival from how many tokens each pass accepted, and whether the answer went on.
-
-    The last pass of an answer could not accept more than was left of the answer. It counts only up
-    to there (the product limit of Kaplan and Meier).
-    """
-    shares, share = [], 1.0
-    for place in range(max((accepted for accepted, _ in passes), default=0)):
-        tried = sum(accepted > place or (accepted == place and more) for accepted, more in passes)
-        right = sum(accepted > place for accepted, _ in passes)
-        share *= right / tried
-        shares.append(share)
-    return Survival(tuple(shares))
 
 
 def _least_squares(

@@ -3,7 +3,6 @@
 from html import escape
 
 from headstart.bench.calibration import check_forecasts
-from headstart.bench.chart import STYLE
 from headstart.bench.panels import (
     acceptance,
     colours_of,
@@ -15,6 +14,7 @@ from headstart.bench.panels import (
     waits_by_rate,
 )
 from headstart.bench.result import BenchResult
+from headstart.bench.svg import STYLE
 
 _STYLE = (
     STYLE

@@ -5,9 +5,10 @@ from statistics import median
 
 from headstart.answers.timeline import Stage
 from headstart.bench.calibration import survival_of
-from headstart.bench.chart import PALETTE, lines, spans, strips
+from headstart.bench.chart import lines, spans, strips
 from headstart.bench.result import BARE, BenchResult
 from headstart.bench.sample import Sample
+from headstart.bench.svg import PALETTE
 
 MAX_POSITIONS = 32
 LENGTH_BINS = 6

@@ -9,6 +9,7 @@ from headstart.cli import (
     bench,
     collect,
     doctor,
+    evaluate,
     events,
     memory,
     plan,
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command("ask")(ask.ask)
 app.command("collect")(collect.collect)
 app.command("doctor")(doctor.doctor)
+app.command("eval")(evaluate.evaluate)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.command("serve")(serve.serve)

@@ -51,6 +51,12 @@ def collect(
         str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
     ] = None,
     drives: Annotated[int, typer.Option(min=1, help="How many of the lab's drives.")] = 112,
+    held_out: Annotated[
+        bool,
+        typer.Option(
+            "--held-out", help="The lab's held-out drives: records to measure drafters with."
+        ),
+    ] = False,
     clips: Annotated[
         int | None,
         typer.Option(
@@ -100,7 +106,7 @@ def collect(
     from headstart.engine.installation import require_engine
 
     require_pyarrow()
-    _check_choice(folder, log, tenant, drafter, question)
+    _check_choice(folder, log, tenant, drafter, question, held_out)
     part = Shard.parse(shard)
     if log is None:
         require_engine()
@@ -122,7 +128,7 @@ def collect(
             )
             counts = collection.collect_clips(
                 models,
-                _source(folder, question or [], sensor, drives, clips),
+                _source(folder, question or [], sensor, drives, clips, held_out),
                 progress,
                 start=partial(_started, verbose=verbose),
                 at_once=at_once,
@@ -140,7 +146,13 @@ def _check_choice(
     tenant: str | None,
     drafter: str | None,
     questions: list[str] | None,
+    held_out: bool,
 ) -> None:
+    if held_out and (folder is not None or log is not None):
+        raise CollectError(
+            "the lab's drives are held out, not your recordings or logs: give --held-out without"
+            " --folder and --log"
+        )
     if log is None:
         if tenant is not None:
             raise CollectError("a tenant is of a log: give --log as well, or leave --tenant out")
@@ -163,11 +175,12 @@ def _source(
     sensor: str | None,
     drives: int,
     clips: int | None,
+    held_out: bool,
 ) -> "ClipSource":
     from headstart.collect.clip_source import folder_source, lab_source
 
     if folder is None:
-        return lab_source(drives, clips or LAB_CLIPS, questions)
+        return lab_source(drives, clips or LAB_CLIPS, questions, held_out=held_out)
     size = SensorSize.parse(sensor) if sensor else None
     return folder_source(folder, questions or [DEFAULT_QUESTION], clips, size)
 

@@ -166,7 +166,8 @@ def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
 
 
 def _draw(costs: Costs, tokens: int, picture: Path) -> None:
-    from headstart.bench.chart import lines, standalone
+    from headstart.bench.chart import lines
+    from headstart.bench.svg import standalone
 
     alone = bare(costs, tokens)
     shares = [number / 50 for number in range(50)]

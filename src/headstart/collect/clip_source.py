@@ -11,8 +11,13 @@ from headstart.media.clip_folder import folder_streams
 from headstart.media.clip_stream import ClipStream
 from headstart.media.events import SensorSize
 
+LAB, HELD_OUT = "lab", "lab, held out"
+"""Names of sources: the lab's drives, and those of them that are for measuring only."""
 ENTRY_POINTS = "headstart.streams"
-"""The group under which a package registers a function ``(num_streams) -> (streams, questions)``.
+"""The group under which a package registers a function that gives streams and questions.
+
+It is called with the number of streams, and with ``held_out``: whether they are to be such that
+nothing is ever trained on.
 """
 
 
@@ -55,11 +60,18 @@ def folder_source(
     return ClipSource(f"folder {folder.name}", streams, tuple(questions), clips_a_stream)
 
 
-def lab_source(num_drives: int, clips_a_stream: int, questions: Sequence[str] = ()) -> ClipSource:
+def lab_source(
+    num_drives: int,
+    clips_a_stream: int,
+    questions: Sequence[str] = (),
+    *,
+    held_out: bool = False,
+) -> ClipSource:
     """Drives of the distribution headstart-lab, which registers them as an entry point."""
     for found in entry_points(group=ENTRY_POINTS, name="lab"):
-        streams, usual = found.load()(num_drives)
-        return ClipSource("lab", streams, tuple(questions or usual), clips_a_stream)
+        streams, usual = found.load()(num_drives, held_out=held_out)
+        name = HELD_OUT if held_out else LAB
+        return ClipSource(name, streams, tuple(questions or usual), clips_a_stream)
     raise CollectError(
         "without --folder and --log the lab's drives are collected, and headstart-lab is not"
         " installed: pip install headstart-lab (in a checkout: pip install ./lab), or give --folder"

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from headstart.collect.checkpoint import Checkpoint
+from headstart.collect.clip_source import HELD_OUT
 from headstart.collect.record_table import sync_directory
 from headstart.engine.installation import installed_version
 from headstart.errors import CollectError
@@ -48,6 +49,32 @@ class Manifest:
     format: int = FORMAT
     versions: dict[str, str] = field(default_factory=_versions)
     created: str = field(default_factory=_now)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Of a folder of records."""
+        path = folder / FILE
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            drafter = found["drafter"]
+            return cls(
+                **{
+                    **found,
+                    "target": Checkpoint(**found["target"]),
+                    "drafter": None if drafter is None else Checkpoint(**drafter),
+                    "questions": tuple(found["questions"]),
+                    "features": tuple(found["features"]),
+                }
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CollectError(
+                f"{path} cannot be read ({error}): give a folder that headstart collect filled"
+            ) from error
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether the records are for measuring only: no drafter may learn from them."""
+        return self.source == HELD_OUT
 
     def settle(self, folder: Path) -> None:
         """Write it into the folder, or raise where the folder has another one."""

@@ -1,5 +1,6 @@
 """A record: one question about one clip of a stream, and the target's answer."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -24,3 +25,13 @@ class Record:
     finish_reason: str
     features: Mapping[str, Features] = field(default_factory=dict)
     """``[tokens, size]`` by name; see `headstart.bridges.pooling`."""
+
+    @property
+    def prompt_end(self) -> tuple[int, ...]:
+        """The text after the clip: after the last of its placeholders, the id seen most often."""
+        if not self.prompt_ids:
+            return ()
+        ((placeholder, count),) = Counter(self.prompt_ids).most_common(1)
+        if 2 * count < len(self.prompt_ids):
+            return self.prompt_ids  # no clip
+        return self.prompt_ids[len(self.prompt_ids) - self.prompt_ids[::-1].index(placeholder) :]

@@ -57,9 +57,13 @@ def write_records(path: Path, records: Sequence[Record], features: Sequence[str]
         ) from error
 
 
-def read_records(path: Path) -> Iterator[Record]:
-    """The records of a file, in the order in which they were written."""
-    for row in read_columns(path).to_pylist():
+def read_records(path: Path, *, features: bool = True) -> Iterator[Record]:
+    """The records of a file, in the order in which they were written.
+
+    Without ``features`` they are not even read: they are most of a file.
+    """
+    columns = None if features else [*_PLAIN, "prompt_ids", "answer_ids"]
+    for row in read_columns(path, columns).to_pylist():
         names = [name for name in row if name + SHAPE in row]
         yield Record(
             **{name: row[name] for name in _PLAIN},

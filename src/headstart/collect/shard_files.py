@@ -95,7 +95,7 @@ class ShardFiles:
         self.close()
 
 
-def collected(folder: Path) -> Iterator[Record]:
-    """All complete records under a folder, of all shards."""
+def collected(folder: Path, *, features: bool = True) -> Iterator[Record]:
+    """All complete records under a folder, of all shards; with or without their features."""
     for file in sorted(folder.glob("shard-*-of-*/*.parquet")):
-        yield from read_records(file)
+        yield from read_records(file, features=features)

@@ -1,5 +1,6 @@
 """How much of a draft is accepted: the share of passes that accept at least 1, 2, ... tokens."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -28,6 +29,20 @@ class Survival:
         if not 0.0 <= acceptance <= 1.0:
             raise PlanningError(f"an acceptance of {acceptance}: give a share between 0 and 1")
         return cls(tuple(acceptance**place for place in range(1, draft_tokens + 1)))
+
+    @classmethod
+    def of_passes(cls, passes: Sequence[tuple[int, bool]]) -> Self:
+        """An estimate from how many tokens each pass accepted, and whether it could have more.
+
+        A pass over the end of an answer could not accept more than was left of the answer. It
+        counts only up to there (the product limit of Kaplan and Meier).
+        """
+        shares, share = [], 1.0
+        for place in range(max((accepted for accepted, _ in passes), default=0)):
+            tried = sum(n > place or (n == place and could) for n, could in passes)
+            share *= sum(n > place for n, _ in passes) / tried
+            shares.append(share)
+        return cls(tuple(shares))
 
     @property
     def tokens_per_pass(self) -> float:

@@ -1,8 +1,11 @@
 """The interface of a drafter, a source of drafts: what it is told and what it is asked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headstart.errors import DraftingError
 
@@ -77,5 +80,17 @@ class Drafter(Protocol):
         """The answer is complete: learn from it and forget the request.
 
         An aborted request is finished with an empty answer, from which nothing is learnt.
+        """
+        ...
+
+
+class SeeingDrafter(Drafter, Protocol):
+    """A drafter that also looks at the clip of a request."""
+
+    def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
+        """What vision towers made of the clip: ``[tokens, size]`` by name.
+
+        Called at most once, after `begin` and before `propose`. Any of the names that
+        `headstart collect` keeps may be missing, and the call too: then it drafts without them.
         """
         ...

@@ -178,17 +178,6 @@ def kind_of_feature(name: str) -> str:
     return name.partition("_")[0]
 
 
-def prompt_end(prompt_ids: Sequence[int]) -> tuple[int, ...]:
-    """The text after the clip: what follows the last placeholder, the id that is there most."""
-    if not prompt_ids:
-        return ()
-    ((placeholder, count),) = Counter(prompt_ids).most_common(1)
-    if 2 * count < len(prompt_ids):
-        return tuple(prompt_ids)  # no clip
-    reversed_place = tuple(reversed(prompt_ids)).index(placeholder)
-    return tuple(prompt_ids[len(prompt_ids) - reversed_place :])
-
-
 def _streams(records: Iterable[Record], vocabulary: DraftVocabulary) -> list[ToldStream]:
     by_stream: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -198,7 +187,7 @@ def _streams(records: Iterable[Record], vocabulary: DraftVocabulary) -> list[Tol
     for of_stream in by_stream.values():
         for record in of_stream:
             if record.prompt_ids and record.question not in prompts:
-                prompts[record.question] = prompt_end(record.prompt_ids)
+                prompts[record.question] = record.prompt_end
     streams = []
     for name, of_stream in sorted(by_stream.items()):
         ordered = sorted(of_stream, key=lambda record: record.index)

@@ -1,0 +1,78 @@
+"""Tables of what drafters are worth on held-out answers."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from benchmarks.figures.results import is_kept, markdown, result
+
+RUN = "eval_lab-pair"
+NOT_KEPT = "No run of it is kept yet."
+WORKLOADS = {"one-question": "one question", "in-turn": "in turn"}
+
+
+def with_interval(figures: dict[str, Any], over: str, sign: str = "") -> str:
+    """A value, and its interval over answers or over streams."""
+    value = f"{figures['tokens_per_pass']:{sign}.2f}"
+    low, high = figures[f"{over}_low"], figures[f"{over}_high"]
+    return value if low is None else f"{value} ({low:.2f} to {high:.2f})"
+
+
+def drafters(run: Any) -> str:
+    """Tokens a pass of each drafter, and where it is hardest."""
+    works = [run["summary"][name] for name in WORKLOADS]
+    rows = [
+        (
+            name,
+            *(with_interval(work[name], "streams") for work in works),
+            *(both(works, name, figure) for figure in ("first_block", "new_scenes", "first_clips")),
+            f"{works[0][name]['draft_ms_p50']:.2f}, {works[0][name]['draft_ms_p95']:.2f}",
+        )
+        for name in works[0]
+    ]
+    headings = (
+        "drafter",
+        *(f"{words}: tokens/pass" for words in WORKLOADS.values()),
+        "first block",
+        "new scenes",
+        "first clips",
+        "ms a draft p50, p95",
+    )
+    return markdown(headings, rows)
+
+
+def differences(run: Any) -> str:
+    """Of two drafters on the same answers."""
+    works = [run["differences"][name] for name in WORKLOADS]
+    rows = [
+        (
+            pair,
+            *(
+                with_interval(work[pair], over, "+")
+                for work in works
+                for over in ("answers", "streams")
+            ),
+        )
+        for pair in works[0]
+    ]
+    headings = (
+        "tokens/pass more",
+        *(f"{words}: by {over}" for words in WORKLOADS.values() for over in ("answer", "stream")),
+    )
+    return markdown(headings, rows)
+
+
+def both(works: list[Any], name: str, figure: str) -> str:
+    """A figure in both workloads."""
+    values = [work[name][figure] for work in works]
+    return ", ".join("none" if value is None else f"{value:.2f}" for value in values)
+
+
+def _of(table: Callable[[Any], str]) -> str:
+    return table(result(RUN)) if is_kept(RUN) else NOT_KEPT
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "eval-drafters": partial(_of, drafters),
+    "eval-differences": partial(_of, differences),
+}

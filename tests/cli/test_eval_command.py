@@ -1,0 +1,70 @@
+"""`headstart eval`: tables, a file, a picture, one line of JSON, and what it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("pyarrow", reason="needs headstart[train]")
+
+from headstart.cli import app
+from headstart.evaluation import contenders
+from tests.evaluation.made_up import Seer, answers_of, write_records
+
+QUESTIONS = ("What?", "Who?")
+STREAMS = {
+    name: [{q: answers_of([place, len(q)]) for q in QUESTIONS} for place in range(4)]
+    for name in ("a", "b")
+}
+
+
+@pytest.fixture
+def records(tmp_path):
+    return write_records(tmp_path / "records", STREAMS)
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["eval", *map(str, words)])
+
+
+def test_the_last_line_is_the_result_and_so_is_the_file(tmp_path, records, monkeypatch):
+    monkeypatch.setattr(contenders, "load_bridge", lambda directory, memory: Seer(STREAMS))
+    known = write_records(tmp_path / "known", STREAMS, source="lab", name="other ")
+    (tmp_path / "bridge").mkdir()
+    out, picture = tmp_path / "eval.json", tmp_path / "eval.svg"
+    files = ["--out", out, "--picture", picture]
+    done = run(records, "--learn-from", known, "--bridge", tmp_path / "bridge", *files)
+    assert done.exit_code == 0, (done.output, done.exception)
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert last == json.loads(out.read_text())
+    assert last["environment"]["machine"]
+    for workload in ("one-question", "in-turn"):
+        rows = last["summary"][workload]
+        assert list(rows) == [
+            "memory",
+            "warm-memory",
+            *(f"bridge-{n}" for n in contenders.SELECTIONS),
+        ]
+        assert rows["bridge-target"]["tokens_per_pass"] == 12
+        assert rows["memory"]["tokens_per_pass"] == 1
+    assert picture.read_text().startswith("<svg ")
+    assert "one-question: one question about every clip; 8 answers of 2 streams" in done.stdout
+    assert "bridge-target over bridge-none" in done.stdout
+    assert "+11.00" in done.stdout
+
+
+def test_without_other_records_and_bridges_memory_is_measured(records):
+    done = run(records)
+    assert done.exit_code == 0, (done.output, done.exception)
+    last = json.loads(done.stdout.splitlines()[-1])
+    assert list(last["summary"]["in-turn"]) == ["memory"]
+
+
+def test_what_cannot_be_measured_is_an_error_without_a_traceback(tmp_path, records):
+    done = run(records, "--learn-from", records)
+    assert done.exit_code == 1
+    assert "from which no drafter may learn" in " ".join(done.output.split())
+    (tmp_path / "empty").mkdir()
+    done = run(tmp_path / "empty")
+    assert done.exit_code == 1
+    assert "a folder that headstart collect filled" in " ".join(done.output.split())
