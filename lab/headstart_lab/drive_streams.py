@@ -5,12 +5,16 @@ from dataclasses import dataclass
 
 from headstart.media.clip import Clip
 from headstart.media.clip_stream import ClipStream
+from headstart_lab.errors import LabError
 from headstart_lab.split import Split
 from headstart_lab.workloads import ROTATING
 from headstart_lab.world.drive import Drive
 
 FIRST_DRIVE = 10_000
 """The pair was trained on the drives before it. Held-out drives stay for measuring."""
+FIRST_TEXT_DRIVE = 50_000
+"""Of it and later ones only texts are made (`headstart_lab.texts`), so that no drive that was
+collected from was read about before."""
 SECONDS = 86_400
 
 
@@ -41,5 +45,10 @@ class DriveStream:
 
 def drive_streams(num_drives: int) -> tuple[list[ClipStream], list[str]]:
     """So many drives, and the questions that are asked about each of their clips."""
+    if num_drives > FIRST_TEXT_DRIVE - FIRST_DRIVE:
+        raise LabError(
+            f"the lab has {FIRST_TEXT_DRIVE - FIRST_DRIVE} drives to collect from: ask for no more"
+            " --drives, and for more --clips"
+        )
     seeds = Split.TRAIN.seeds(num_drives, skip=FIRST_DRIVE)
     return [DriveStream(seed) for seed in seeds], [question.usual for question in ROTATING]
