@@ -5,12 +5,16 @@ from dataclasses import dataclass
 
 from headstart.media.clip import Clip
 from headstart.media.clip_stream import ClipStream
+from headstart_lab.errors import LabError
 from headstart_lab.split import Split
 from headstart_lab.workloads import ROTATING
 from headstart_lab.world.drive import Drive
 
 FIRST_DRIVE = 10_000
 """The pair was trained on the drives before it."""
+FIRST_TEXT_DRIVE = 50_000
+"""Of it and later ones only texts are made (`headstart_lab.texts`), so that no drive that was
+collected from was read about before."""
 SECONDS = 86_400
 
 
@@ -47,5 +51,10 @@ def drive_streams(num_drives: int, *, held_out: bool = False) -> tuple[list[Clip
     if held_out:
         seeds = Split.HELD_OUT.seeds(num_drives)
     else:
+        if num_drives > FIRST_TEXT_DRIVE - FIRST_DRIVE:
+            raise LabError(
+                f"the lab has {FIRST_TEXT_DRIVE - FIRST_DRIVE} drives to collect from: ask for no"
+                " more --drives, and for more --clips"
+            )
         seeds = Split.TRAIN.seeds(num_drives, skip=FIRST_DRIVE)
     return [DriveStream(seed) for seed in seeds], [question.usual for question in ROTATING]

@@ -120,7 +120,7 @@ def test_text_is_split_into_words_where_there_are_no_tokens(tmp_path):
     ("content", "said"),
     [
         ("", "no answers"),
-        ("{", "line 1"),
+        ("{\n", "line 1"),
         ("[1]", "line 1"),
         ('{"question": "q"}', "target_text"),
         ('{"target_tokens": [1]}', "question"),

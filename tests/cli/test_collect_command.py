@@ -110,7 +110,9 @@ def test_two_shards_of_the_lab_with_both_models(tiny_target, tiny_drafter, tmp_p
         words += ["--out", str(out), "--drives", "5", "--clips", "2", "--max-tokens", "8"]
         words += [*ENGINE, "--drafter-vllm", "dtype=float32", "--licence", "cc0-1.0"]
         words += ["--drafter-vllm", "enforce_eager=true", "--shard", f"{number}/2"]
-        assert invoke(*words)["new"] > 0
+        said = invoke(*words)
+        assert said["new"] > 0
+    assert said["features"]["drafter"] == {"min_tokens": 22, "max_tokens": 22, "size": 128}
     records = by_place(collected(out))
     assert len(records) == 5 * 2 * 4
     for record in records.values():
@@ -157,7 +159,8 @@ def test_a_log_needs_no_engine(tmp_path, tiny_target):
     words = ["collect", "--target", str(tiny_target), "--out", str(tmp_path / "o")]
     done = CliRunner().invoke(app, [*words, "--log", str(log), "--tenant", "north"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout.splitlines()[-1])["records"] == 1
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert (said["records"], said["features"]) == (1, {})
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path, monkeypatch):

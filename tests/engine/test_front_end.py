@@ -6,13 +6,20 @@ import time
 import pytest
 
 pytest.importorskip("vllm")
+from tests.models.oracle import random_asked
 from tokenizers.decoders import DecodeStream
 
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.engine.drafter.messages import Drafted
+from headstart.engine.front_end import FrontEnd
+from headstart.engine.manner import Manner
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
+from headstart.engine.session import Session
+from headstart.engine.target import Target
+from headstart.media.clip import Clip
+from headstart.media.video import Video
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
 
@@ -105,3 +112,31 @@ def test_a_question_that_is_not_drafted_says_nothing_to_the_drafters(ask):
     tags = ask(check, stream=stream, tenant="north", change=0.5, prediction=(1, 2))
     assert tags == expected
     assert RequestTags.parse(tags.extra_args()) == expected
+
+
+def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
+    told = []
+    front_end = FrontEnd(
+        headstart.target.front_end.engine,
+        None,
+        on_answer=lambda question, record: told.append((question, record)),
+    )
+    target = Target(headstart.target.view, front_end)
+    session = Session(target, headstart.loop, StreamKey("north", "camera"), Manner())
+    (asked,) = random_asked(rng, 1)
+    clip = Clip(Video.from_frames(asked.frames, fps=8))
+    answer = session.ask(clip, "What?", max_tokens=6)
+
+    async def left_early():
+        asked_again = session.question(clip, "What else?", 200, None)
+        events = target.ask(asked_again, streaming=True)
+        await anext(events)
+        assert len(told) == 1
+        await events.aclose()
+
+    headstart.loop.submit(left_early()).result(60)
+    (first, whole), (second, half) = told
+    assert (first.words, first.stream) == ("What?", StreamKey("north", "camera"))
+    assert tuple(whole.token_ids) == answer.token_ids
+    assert whole.finish_reason == answer.finish_reason
+    assert (second.words, half.finish_reason) == ("What else?", None)

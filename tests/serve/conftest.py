@@ -70,8 +70,21 @@ def broker_port() -> int:
 
 
 @pytest.fixture(scope="session")
+def answer_log(tmp_path_factory) -> Path:
+    """Where `server` keeps the answers of its tenants."""
+    return tmp_path_factory.mktemp("answers")
+
+
+@pytest.fixture(scope="session")
 def server(
-    tmp_path_factory, clips, tiny_target, tiny_drafter, camera_port, hook_port, broker_port
+    tmp_path_factory,
+    clips,
+    tiny_target,
+    tiny_drafter,
+    camera_port,
+    hook_port,
+    broker_port,
+    answer_log,
 ) -> Iterator[Server]:
     """Started by the command that `headstart serve --print-vllm-flags` prints."""
     home = tmp_path_factory.mktemp("server")
@@ -84,6 +97,7 @@ def server(
             "port": port,
             "demo": clips,
             "log": "/dev/full",  # a full disk from the first line on
+            "answer_log": answer_log,
             "warm_memory": False,  # what each stream remembers is seen apart from the others
         },
         "tenants": {"north": ["key-north", "key-north-2"], "south": ["key-south"]},

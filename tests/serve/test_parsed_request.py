@@ -300,3 +300,8 @@ def test_files_are_read_below_the_root_only(fetching, settings, tmp_path):
     assert fetched(fetching, f"file://{root}/in.mp4") == b"x"
     for path in ("../out.mp4", "%2e%2e/out.mp4", "link.mp4", "none.mp4", ".", "in.mp4/x", "%00"):
         assert refused(fetched, fetching, f"file://{root}/{path}") == 404, path
+
+
+def test_who_brings_a_salt_of_its_own_is_not_logged(parser):
+    assert not parse(parser, headstart={"stream": "s"}).question.is_private
+    assert parse(parser, headstart={"stream": "s"}, cache_salt="x").question.is_private

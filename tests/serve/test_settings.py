@@ -19,6 +19,7 @@ target = "t"
 drafter = "d"
 port = 81
 log = "log.jsonl"
+answer_log = "answers"
 warm_memory = false
 memory_log = "site.jsonl"
 [tenants]
@@ -36,6 +37,7 @@ max_model_len = 99
     settings = Settings.read(path)
     assert (settings.target, settings.drafter, settings.port) == ("t", "d", 81)
     assert (settings.warm_memory, settings.memory_log) == (False, Path("site.jsonl"))
+    assert settings.answer_log == Path("answers")
     assert settings.limits == Limits(max_requests=3, drain_s=5)
     assert settings.media_root == tmp_path
     assert settings.media_domains == ("example.org",)
@@ -60,6 +62,8 @@ max_model_len = 99
         "[server]\nopen = 1",
         "[server]\nwarm_memory = 1",
         "[server]\nmemory_log = 1",
+        "[server]\nanswer_log = 1",
+        '[server]\nanswer_log = "/dev/null"',
         "[tenants]",
         "[tenants]\nnorth = []",
         "[operators]\nwatcher = [1]",
@@ -117,6 +121,7 @@ def test_everything_is_closed_by_default():
     assert not settings.open
     assert not settings.keys.keys
     assert settings.media_root is None
+    assert settings.answer_log is None
     assert settings.media_domains == ()
     assert settings.host == "127.0.0.1"
 

@@ -51,7 +51,7 @@ def test_of_each_tenant_the_newest_answers_are_kept(tmp_path):
 )
 def test_a_broken_row_is_named_by_its_line(tmp_path, row, said):
     file = tmp_path / "site.jsonl"
-    file.write_text(json.dumps({"question": "q", "target_tokens": [1]}) + "\n" + row)
+    file.write_text(json.dumps({"question": "q", "target_tokens": [1]}) + "\n" + row + "\n")
     with pytest.raises(DraftingError, match=said) as error:
         read_memory_log(file)
     assert "line 2" in str(error.value)

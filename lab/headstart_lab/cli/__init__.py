@@ -4,6 +4,7 @@ import typer
 
 from headstart_lab.cli.demo import demo
 from headstart_lab.cli.drive import drive
+from headstart_lab.cli.texts import texts
 from headstart_lab.cli.tiny import tiny
 from headstart_lab.cli.training import data, train
 
@@ -12,5 +13,5 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for command in (tiny, data, train, demo, drive):
+for command in (tiny, data, train, demo, drive, texts):
     app.command()(command)

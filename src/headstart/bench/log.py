@@ -11,6 +11,7 @@ from typing import Any
 
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.log_lines import log_lines
 from headstart.speculation.memory_log import MAX_ID
 
 Tokenize = Callable[[str], Sequence[int]]
@@ -73,7 +74,7 @@ def read_log(
     """
     tokenize = tokenize or WordTokens()
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = list(log_lines(file))
     except (OSError, UnicodeDecodeError) as error:
         raise ReplayError(f"{file} cannot be read as text: {error}") from error
     answers = list(_rows(file, lines, tokenize, stream_field))
@@ -103,11 +104,9 @@ def cut(log: Sequence[LoggedAnswer], num_answers: int, seed: int = 0) -> list[Lo
 
 
 def _rows(
-    file: Path, lines: list[str], tokenize: Tokenize, stream_field: str
+    file: Path, lines: Sequence[tuple[int, str]], tokenize: Tokenize, stream_field: str
 ) -> Iterator[LoggedAnswer]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, line in lines:
         try:
             row = json.loads(line)
             if not isinstance(row, dict):

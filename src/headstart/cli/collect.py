@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,6 +111,7 @@ def collect(
     if log is None:
         require_engine()
     from headstart.collect.collection import Collection
+    from headstart.collect.feature_shape import feature_shapes
     from headstart.collect.models import CollectedModels
 
     collection = Collection(out, part, licence, clips_a_file)
@@ -137,7 +138,12 @@ def collect(
         f"{counts.in_all} records of shard {part} are in {out}, {counts.new} of them new",
         highlight=False,
     )
-    typer.echo(json.dumps({"out": str(out), "records": counts.in_all, "new": counts.new}))
+    shapes = feature_shapes(out)
+    if shapes:
+        listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+        Console().print(f"features of all shards in it: {listed}", markup=False, highlight=False)
+    said = {"out": str(out), "records": counts.in_all, "new": counts.new}
+    typer.echo(json.dumps({**said, "features": {n: asdict(s) for n, s in shapes.items()}}))
 
 
 def _check_choice(

@@ -32,6 +32,10 @@ def serve(
     log: Annotated[
         Path | None, typer.Option(help="Access log, one line of JSON per request; else stderr.")
     ] = None,
+    answer_log: Annotated[
+        Path | None,
+        typer.Option(help="A directory; answers are kept there, a log a tenant, to learn from."),
+    ] = None,
     demo: Annotated[
         Path | None, typer.Option(help="A directory of clips that the page offers.")
     ] = None,
@@ -73,6 +77,7 @@ def serve(
         "port": port,
         "max_draft_tokens": max_draft_tokens,
         "log": log,
+        "answer_log": answer_log,
         "demo": demo,
         "open": open_ or None,
         "compare": compare or None,

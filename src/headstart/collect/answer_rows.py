@@ -1,4 +1,4 @@
-"""Records of answers that were logged before, such as those of `headstart watch --record`.
+"""Records of answers that were logged before, by `headstart serve` or `headstart watch --record`.
 
 A log knows no clips, so these records have no features: they are for drafters that read words
 only. A row without ``tenant`` belongs to the tenant without a name; rows of other tenants than the
@@ -16,6 +16,7 @@ from headstart.collect.gathering import Piece
 from headstart.collect.record import Record
 from headstart.collect.shard import Shard
 from headstart.errors import CollectError
+from headstart.speculation.log_lines import log_lines
 from headstart.speculation.memory_log import MAX_ID
 
 
@@ -24,17 +25,14 @@ def logged_records(file: Path, tenant: str, shard: Shard) -> list[Record]:
     found: list[Record] = []
     num_before: Counter[str] = Counter()
     try:
-        with file.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                row = _row(file, number, line)
-                if row.get("tenant", "") != tenant:
-                    continue
-                stream = str(row.get("stream", ""))
-                if shard.holds(stream):
-                    found.append(_record(file, number, row, stream, num_before[stream]))
-                    num_before[stream] += 1
+        for number, line in log_lines(file):
+            row = _row(file, number, line)
+            if row.get("tenant", "") != tenant:
+                continue
+            stream = str(row.get("stream", ""))
+            if shard.holds(stream):
+                found.append(_record(file, number, row, stream, num_before[stream]))
+                num_before[stream] += 1
     except (OSError, UnicodeDecodeError) as error:
         raise CollectError(f"{file} cannot be read: {error}. Give a log of answers") from error
     return found

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +76,27 @@ def read_records(path: Path, *, features: bool = True) -> Iterator[Record]:
         )
 
 
+def read_shapes(path: Path) -> dict[str, set[tuple[int, ...]]]:
+    """Which shapes each feature has in a file, by the feature's name."""
+    pa = require_pyarrow()
+    with _damage_named(pa, path):
+        columns = [name for name in pa.parquet.read_schema(path).names if name.endswith(SHAPE)]
+    table = read_columns(path, columns)
+    return {name.removesuffix(SHAPE): set(map(tuple, table[name].to_pylist())) for name in columns}
+
+
 def read_columns(path: Path, columns: Sequence[str] | None = None) -> Any:
     """A file's table, or these columns of it."""
     pa = require_pyarrow()
-    try:
+    with _damage_named(pa, path):
         return pa.parquet.read_table(path, columns=columns, partitioning=None)
+
+
+@contextmanager
+def _damage_named(pa: Any, path: Path) -> Iterator[None]:
+    """Say what to do with a file that cannot be read."""
+    try:
+        yield
     except (OSError, pa.ArrowException) as error:
         raise CollectError(
             f"{path} cannot be read ({error}): delete it, and the same command collects its"

@@ -95,7 +95,12 @@ class ShardFiles:
         self.close()
 
 
+def record_files(folder: Path) -> list[Path]:
+    """All complete files under a folder, of all shards."""
+    return sorted(folder.glob("shard-*-of-*/*.parquet"))
+
+
 def collected(folder: Path, *, features: bool = True) -> Iterator[Record]:
     """All complete records under a folder, of all shards; with or without their features."""
-    for file in sorted(folder.glob("shard-*-of-*/*.parquet")):
+    for file in record_files(folder):
         yield from read_records(file, features=features)

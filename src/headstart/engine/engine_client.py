@@ -108,3 +108,4 @@ def _record(record: RequestRecord, output: Any, report: Report | None) -> None:
     record.num_cached_tokens = output.num_cached_tokens or 0
     if output.outputs and output.outputs[0].index == 0:
         record.token_ids += output.outputs[0].token_ids
+        record.finish_reason = output.outputs[0].finish_reason

@@ -23,16 +23,29 @@ from headstart.engine.scenes import Scenes
 from headstart.media.events import Events
 from headstart.speculation.drafter import StreamKey
 
+OnAnswer = Callable[[Question, RequestRecord], None]
+"""Is told of each question when it is over, whatever has become of it. It returns at once."""
+
+
+def keep_nothing(question: Question, record: RequestRecord) -> None:
+    """The `OnAnswer` of a front end whose answers nobody logs."""
+
 
 class FrontEnd:
     """A target's engine client and the drafter's, as one. Used from one event loop."""
 
     def __init__(
-        self, engine: EngineClient, drafter: DrafterClient | None, *, abstain: bool = True
+        self,
+        engine: EngineClient,
+        drafter: DrafterClient | None,
+        *,
+        abstain: bool = True,
+        on_answer: OnAnswer = keep_nothing,
     ) -> None:
         """With ``abstain``, the drafter only works for streams where its drafts have paid."""
         self.engine = engine
         self.drafter = drafter
+        self._on_answer = on_answer
         self._scenes = Scenes()
         self._worth = DrafterWorth() if abstain else None
 
@@ -53,6 +66,7 @@ class FrontEnd:
         """
         asking = Asking(question, record, self.engine)
         with contextlib.ExitStack() as block:
+            block.callback(self._on_answer, question, record)
             block.enter_context(self.engine.recording(record))
             if self.drafter is not None and question.is_drafted:
                 block.enter_context(self.drafter.hearing(record.request_id, asking.hear))

@@ -37,6 +37,8 @@ class Question:
     """Whether drafts are looked for at all; if not, the request is left to vLLM alone."""
     previews: bool = False
     """Whether drafted words are shown before the target has said them."""
+    is_private: bool = False
+    """Whether its answer is to be written to no log."""
 
     def tags(self, name: str) -> RequestTags | None:
         """What the request to vLLM says to the drafters."""

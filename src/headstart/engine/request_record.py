@@ -27,6 +27,8 @@ class RequestRecord:
     """Of the prompt and of all answers: what the request cost."""
     token_ids: list[int] = field(default_factory=list)
     """Of the first answer, where several are asked for."""
+    finish_reason: str | None = None
+    """How the first answer ended, in vLLM's words; none while it has not."""
     vision_s: float = 0.0
     """Time in the vision tower; set by `EngineClient.time_vision`."""
     stats: Any = None

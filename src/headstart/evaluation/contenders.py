@@ -6,7 +6,6 @@ Every stream gets a drafter of its own, as it is after a start: so no held-out s
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 from headstart.errors import EvaluationError
@@ -14,6 +13,7 @@ from headstart.evaluation.known_answers import KnownAnswers
 from headstart.evaluation.shown import SELECTIONS, Shown
 from headstart.evaluation.taught import Taught
 from headstart.evaluation.workload import Stream
+from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import Drafter, SeeingDrafter
 from headstart.speculation.memory import Memory
 from headstart.speculation.registry import registration
@@ -117,11 +117,4 @@ def _taught(taught: Taught, stream: Stream) -> Drafter:
 
 def load_bridge(directory: Path, memory: Memory) -> SeeingDrafter:
     """Read what `headstart train bridge` wrote."""
-    try:
-        module = import_module("headstart.speculation.bridge")
-    except ImportError as error:
-        raise EvaluationError(
-            "this version of headstart has no bridges: leave --bridge out, or install a later one"
-        ) from error
-    loaded: SeeingDrafter = module.RememberingBridge.load(directory, memory)
-    return loaded
+    return RememberingBridge.load(directory, memory)

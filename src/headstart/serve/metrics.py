@@ -39,6 +39,9 @@ LIVE_CAMERAS = Gauge("headstart_live_cameras", "Live cameras, those that may res
 LIVE_FRAMES = Counter("headstart_live_frames", "Frames of live cameras, by their fate.", ["fate"])
 LIVE_WINDOWS = Counter("headstart_live_windows", "Windows of live cameras, by fate.", ["fate"])
 LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could not be written.")
+LOGGED_ANSWERS = Counter(
+    "headstart_logged_answers", "Answers for the logs of tenants, by fate.", ["fate"]
+)
 STAGES = Histogram(
     "headstart_stage_seconds",
     "Where the time of an answer went.",

@@ -95,6 +95,8 @@ class RequestParser:
             prediction=prediction,
             is_drafted=any(said is not None for said in (options, events, stream, prediction)),
             previews=options is not None and options.preview,
+            # Who asks for a cache of its own shares nothing, also not with who learns from answers.
+            is_private=given.cache_salt is not None,
         )
         return ParsedRequest(content, question, media, options, events, grammar)
 

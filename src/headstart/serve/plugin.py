@@ -15,7 +15,7 @@ from typing import Any
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.client import DrafterClient
 from headstart.engine.engine_client import EngineClient
-from headstart.engine.front_end import FrontEnd
+from headstart.engine.front_end import FrontEnd, OnAnswer, keep_nothing
 from headstart.engine.model import Model
 from headstart.engine.options import SchedulerOptions
 from headstart.engine.target import Target
@@ -43,6 +43,7 @@ from headstart.serve.parsed_request import RequestParser
 from headstart.serve.prediction import Spelling
 from headstart.serve.quota import Quota
 from headstart.serve.settings import Limits, Settings, SettingsError
+from headstart.serve.tenant_logs import TenantLogs
 
 _log = logging.getLogger("headstart")
 
@@ -58,6 +59,7 @@ class HeadstartMiddleware:
         self._answering: Answering | None = None
         self._pool: Pool | None = None
         self._access_log: AccessLog | None = None
+        self._tenant_logs: TenantLogs | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,6 +97,9 @@ class HeadstartMiddleware:
         settings = getattr(state.args, "headstart", None) or Settings.from_environment()
         if settings.compare and not hasattr(state.args, "headstart_bare"):
             raise SettingsError("compare is for `headstart serve`: start it so, or leave it out")
+        if settings.answer_log is not None:
+            limit = settings.limits.max_tenant_log_bytes
+            self._tenant_logs = TenantLogs(settings.answer_log, limit)
         engine = EngineClient(state.engine_client)
         for name in ("openai_serving_chat", "openai_serving_completion"):
             if (serving := getattr(state, name, None)) is not None:
@@ -106,7 +111,8 @@ class HeadstartMiddleware:
         self._pool.start()
         metrics.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
         quota = Quota(settings.limits)
-        front_end = _front_end(settings, engine, state.args.additional_config)
+        on_answer = keep_nothing if self._tenant_logs is None else self._tenant_logs.note
+        front_end = _front_end(settings, engine, state.args.additional_config, on_answer)
         decoder, room = MediaDecoder(self._pool, settings.limits), MediaRoom(settings.limits)
         self._answering = Answering(
             self._app,
@@ -191,6 +197,8 @@ class HeadstartMiddleware:
             self._answering.close()
             if self._pool is not None:
                 self._pool.close()
+            if self._tenant_logs is not None:
+                self._tenant_logs.close()
             self._access_log.close()
             self._gateway = None
 
@@ -224,7 +232,9 @@ def _parser(settings: Settings, config: Any, tokenizer: Any) -> RequestParser:
     )
 
 
-def _front_end(settings: Settings, engine: EngineClient, additional_config: Any) -> FrontEnd:
+def _front_end(
+    settings: Settings, engine: EngineClient, additional_config: Any, on_answer: OnAnswer
+) -> FrontEnd:
     """With the drafter's process, where one is configured; returns before its engine is up."""
     options = SchedulerOptions.parse(additional_config)
     drafter = settings.event_drafter
@@ -234,8 +244,8 @@ def _front_end(settings: Settings, engine: EngineClient, additional_config: Any)
                 "the drafter has no way to the target's scheduler; start vLLM with"
                 ' --additional-config \'{"headstart": {"channel": "DIRECTORY"}}\''
             )
-        return FrontEnd(engine, None)
+        return FrontEnd(engine, None, on_answer=on_answer)
     channel = DraftChannel(options.channel)
     resources, translated = settings.drafter_resources, settings.translated_for
     client = DrafterClient(channel, drafter, resources, translated)
-    return FrontEnd(engine, client, abstain=options.sources.abstain)
+    return FrontEnd(engine, client, abstain=options.sources.abstain, on_answer=on_answer)

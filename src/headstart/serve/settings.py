@@ -101,6 +101,8 @@ class Limits:
     """Answers remembered to draft from, of all tenants."""
     max_tenant_memory_bytes: int = DEFAULT_MAX_TENANT_BYTES
     """The same, of one tenant."""
+    max_tenant_log_bytes: int = 64 << 20
+    """Of one tenant's log of answers, where `answer_log` is set; its oldest half makes room."""
     max_events: int = 5_000_000
     """Read of one recording."""
     max_window_us: int = 10_000_000
@@ -160,6 +162,8 @@ class Settings:
     """Answers to draft from at the start, a file that ``headstart memory import`` has written."""
     log: Path | None = None
     """File of the access log; standard error if none."""
+    answer_log: Path | None = None
+    """A directory in which each tenant's answers are kept to learn from; none are if none."""
     demo: Path | None = None
     """A directory of clips that the page offers."""
     open: bool = False
@@ -190,6 +194,11 @@ class Settings:
             raise SettingsError(f"the media root {self.media_root} is not a directory")
         if self.demo is not None and not self.demo.is_dir():
             raise SettingsError(f"{self.demo}, for the page's clips, is not a directory")
+        logs = self.answer_log
+        if logs is not None and logs.exists() and not logs.is_dir():
+            raise SettingsError(
+                f"{logs}, for logs of answers, is not a directory: name one as answer_log"
+            )
         if self.drafter is not None and self.is_data_parallel:
             raise SettingsError(
                 "A drafter is heard by one engine, not by data_parallel_size of them: start one"
@@ -240,7 +249,7 @@ class Settings:
         plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory"}
         plain |= {"open", "compare"}
         hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
-        paths: dict[str, Any] = dict.fromkeys(("memory_log", "log", "demo"), str)
+        paths: dict[str, Any] = dict.fromkeys(("memory_log", "log", "answer_log", "demo"), str)
         kinds = {**hints, **paths, "origins": list}
         server = _checked("server", tables.get("server", {}), kinds)
         for name in paths:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import DraftingError
+from headstart.speculation.log_lines import log_lines
 from headstart.speculation.tenant_memory import MAX_SITE_ANSWERS
 
 MAX_ID = 2**31 - 1  # of a token, as memory keeps them
@@ -31,8 +32,7 @@ class RememberedAnswer:
 def read_memory_log(file: Path) -> list[RememberedAnswer]:
     """The newest answers of each tenant, no more than its memory would keep."""
     try:
-        with file.open(encoding="utf-8") as lines:
-            answers = _newest(_rows(file, lines))
+        answers = _newest(_rows(file))
     except (OSError, UnicodeDecodeError) as error:
         raise DraftingError(
             f"the memory log {file} cannot be read: {error}. Write it with headstart memory import"
@@ -65,10 +65,8 @@ def _newest(answers: Iterable[RememberedAnswer]) -> list[RememberedAnswer]:
     return [answer for kept in tenants.values() for answer in kept]
 
 
-def _rows(file: Path, lines: Iterable[str]) -> Iterator[RememberedAnswer]:
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+def _rows(file: Path) -> Iterator[RememberedAnswer]:
+    for number, line in log_lines(file):
         try:
             yield _answer(json.loads(line))
         except (KeyError, TypeError, ValueError, RecursionError) as error:
