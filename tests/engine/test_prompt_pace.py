@@ -54,6 +54,17 @@ def test_nothing_is_held_back_while_answers_wait_as_others_did(pace):
             pace.forget(answer)
 
 
+def test_after_a_quiet_time_a_crowd_is_not_late_at_once(pace):
+    """Nobody has waited lately, so that anything would be longer than usual."""
+    for number in range(200):
+        passed(pace, [f"alone-{number}"], 0)
+        pace.forget(f"alone-{number}")
+    passed(pace, list("ab"), USUAL_TOKENS)
+    assert pace.room(list("ab")) is None
+    passed(pace, ["a"], USUAL_TOKENS)
+    assert pace.room(["a", "b"]) == 0
+
+
 def test_one_that_has_waited_for_longer_is_spared(pace):
     passed(pace, list("ab"), USUAL_TOKENS)
     assert pace.room(list("ab")) is None
