@@ -15,9 +15,12 @@ from headstart.bridges.bridge import Bridge
 from headstart.bridges.config import BridgeConfig
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.cli import app
+from headstart.collect.checkpoint import Checkpoint
+from headstart.collect.clip_source import HELD_OUT
+from headstart.collect.manifest import Manifest
 from headstart.collect.shard import Shard
 from headstart.collect.shard_files import ShardFiles
-from headstart.errors import TrainingError
+from headstart.errors import CollectError, TrainingError
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
@@ -29,7 +32,7 @@ NAMES = (DRAFTER, EARLIER, LAST)
 SIZES = BridgeConfig(1, width=32, num_layers=2, num_heads=2, hidden=64, pointer_width=16)
 
 
-def write(folder, rows, names=NAMES):
+def write(folder, rows, names=NAMES, source="a folder"):
     with ShardFiles(folder, Shard(), names, 8) as files:
         clips = {}
         for row in rows:
@@ -40,8 +43,8 @@ def write(folder, rows, names=NAMES):
     target.mkdir()
     config = {"architectures": ["Tiny"], "text_config": {"vocab_size": made_up.VOCABULARY_SIZE}}
     (target / "config.json").write_text(json.dumps(config))
-    stated = {"target": {"name": str(target), "digest": "d", "tokenizer": "t"}}
-    (folder / "manifest.json").write_text(json.dumps(stated))
+    checkpoint = Checkpoint(str(target), "d", "t", None)
+    Manifest(checkpoint, source, num_shards=1, licence="none").settle(folder)
     return folder
 
 
@@ -181,9 +184,12 @@ def test_records_without_features_train_a_blind_bridge():
     assert end_tokens(rows) == [made_up.END]
 
 
-def test_a_folder_without_records_is_refused(tmp_path):
-    with pytest.raises(TrainingError, match="headstart collect"):
+def test_a_folder_without_records_or_with_held_out_ones_is_refused(tmp_path):
+    with pytest.raises(CollectError, match="headstart collect"):
         verifier_of(tmp_path)
+    held_out = write(tmp_path / "held", made_up.records(num_streams=2), source=HELD_OUT)
+    with pytest.raises(TrainingError, match="for measuring"):
+        verifier_of(held_out)
 
 
 def test_the_command_trains_and_says_where_the_bridge_is(records, tmp_path):

@@ -18,6 +18,7 @@ import torch
 from headstart.bridges.bridge import OF_DRAFT, TO_TARGET, WEIGHTS
 from headstart.bridges.config import BridgeConfig, FeatureSize, Verifier, write_config
 from headstart.bridges.vocabulary import DraftVocabulary
+from headstart.collect.manifest import Manifest
 from headstart.collect.record import Record
 from headstart.collect.shard_files import collected
 from headstart.errors import TrainingError
@@ -188,24 +189,19 @@ def end_tokens(records: Iterable[Record]) -> list[int]:
 
 def verifier_of(folder: Path) -> Verifier:
     """The target of a folder of records, as its manifest names it."""
-    path = folder / "manifest.json"
-    try:
-        target = json.loads(path.read_text(encoding="utf-8"))["target"]
-    except (OSError, ValueError, KeyError) as error:
+    manifest = Manifest.read(folder)
+    if manifest.is_held_out:
         raise TrainingError(
-            f"{folder} holds no records: give a folder that `headstart collect` wrote"
-        ) from error
-    config = _config_of(target["name"])
+            f"{folder} holds held-out drives, which are for measuring: give records of headstart"
+            " collect without --held-out"
+        )
+    target = manifest.target
+    config = _config_of(target.name)
     size = config.get("text_config", {}).get("vocab_size") or config.get("vocab_size")
     if not isinstance(size, int):
-        raise TrainingError(f"the config of {target['name']} names no vocab_size")
-    return Verifier(
-        target["name"],
-        tuple(config.get("architectures", ())),
-        target["digest"],
-        target["tokenizer"],
-        size,
-    )
+        raise TrainingError(f"the config of {target.name} names no vocab_size")
+    architectures = tuple(config.get("architectures", ()))
+    return Verifier(target.name, architectures, target.digest, target.tokenizer, size)
 
 
 def _config_of(name: str) -> dict[str, Any]:
