@@ -168,6 +168,40 @@ def proposals() -> str:
     return markdown(("microseconds", "p50", "p99", "longest on the processor"), rows)
 
 
+def ranker() -> str:
+    """Memory and the ranker on the part of a log that neither has learnt from."""
+    run = result("ranker")
+    labels = {
+        "memory": "memory",
+        "ranker, frozen": "ranker that stopped learning after 660 answers",
+        "ranker, online": "**ranker**",
+    }
+    rows = []
+    for name, label in labels.items():
+        row = run[name]
+        low, high = row["between"]
+        gain = "{:+.2f} to {:+.2f}".format(*row["gain_between"]) if name != "memory" else ""
+        rows.append(
+            (
+                label,
+                f"{row['tokens_per_pass']:.2f} ({low:.2f} to {high:.2f})",
+                gain,
+                f"{row['first_block']:.2f}",
+                f"{row['passes_p50']}, {row['passes_p95']}",
+                f"{row['draft_ms_p50']:.2f}, {row['draft_ms_p99']:.2f}",
+            )
+        )
+    headings = (
+        "",
+        "tokens/pass",
+        "more than memory",
+        "first block",
+        "passes p50, p95",
+        "ms a draft of 32: p50, p99",
+    )
+    return markdown(headings, rows)
+
+
 def note(number: int) -> str:
     """A table of the first notes, computed again."""
     return notes_checked.tables()[number].markdown()
@@ -181,6 +215,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "replay-bounds": bounds,
     "replay-suffix-cache": suffix_cache,
     "replay-proposals": proposals,
+    "ranker": ranker,
     "notes-single-figures": partial(note, 0),
     "notes-hidden-block": partial(note, 1),
     "notes-in-turn": partial(note, 2),

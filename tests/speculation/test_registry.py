@@ -86,7 +86,7 @@ def test_a_drafter_of_another_package_is_named_by_its_class(tmp_path, monkeypatc
 
 @pytest.mark.parametrize("name", ["memroy", "nowhere:Echo", "headstart.speculation.ngram:None_"])
 def test_a_drafter_that_is_not_there_is_refused_and_the_others_are_named(name):
-    with pytest.raises(DraftingError, match="Name one of memory, ngram, wrong"):
+    with pytest.raises(DraftingError, match="Name one of memory, ngram, ranker, wrong"):
         registration(name)
 
 

@@ -7,7 +7,7 @@ token of its own. Tokens per pass is all tokens of the log over all passes.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
 from math import ceil
@@ -18,11 +18,12 @@ from headstart.errors import ReplayError
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
+from headstart.speculation.ranker import Ranker
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
-    REGISTERED,
     MemoryOptions,
     build_cascade,
+    registration,
 )
 from headstart.speculation.verdict import Verdict
 from headstart.speculation.vocabulary import TextVocabulary
@@ -69,6 +70,10 @@ class Replay:
     answers: tuple[ReplayedAnswer, ...]
     cheats: bool = False
     """It knows what no drafter can: an upper bound, not a method."""
+
+    def after(self, num_answers: int) -> "Replay":
+        """The same without the first answers, which were there to learn from."""
+        return replace(self, answers=self.answers[num_answers:])
 
     @property
     def tokens_per_pass(self) -> float:
@@ -175,18 +180,26 @@ def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -
             verdicts.append(Verdict.greedy(draft, tokens[num_said:]))
             num_said += verdicts[-1].num_accepted + 1
         drafter.finish(request.id, tokens)
+        if isinstance(drafter, Ranker):
+            drafter.settle()  # a log is replayed faster than answers are given
         replayed.append(ReplayedAnswer(tokens, tuple(verdicts), ages[request.stream]))
     return Replay(drafter.name, tuple(replayed), isinstance(drafter, PastOracle))
 
 
-def methods(log: Sequence[LoggedAnswer]) -> list[Callable[[], Drafter]]:
-    """Makers of all drafters of the table: baselines, the registered ones, and an upper bound."""
+def methods(
+    log: Sequence[LoggedAnswer], more: Sequence[str] = ()
+) -> list[Callable[[], Drafter]]:
+    """Makers of all drafters of the table: baselines, the default ones, ``more``, an upper bound.
+
+    Those of ``more`` are named as in the registry.
+    """
     said = {row.request.id: row.tokens for row in log}
     words = {row.request.id: row.drafted for row in log if row.drafted}
     with_words: list[Callable[[], Drafter]] = []
     if words:
         with_words = [lambda: RawWords(words), lambda: DrafterWords(words)]
-    registered = [row.build for row in REGISTERED if row.is_default]
+    names = dict.fromkeys((*DEFAULT_DRAFTERS, *more))
+    registered = [registration(name).build for name in names]
     streams = {row.request.stream for row in log}
     tenants = {stream.tenant for stream in streams}
     own: list[Callable[[], Drafter]] = [OwnMemory] if len(streams) > len(tenants) else []

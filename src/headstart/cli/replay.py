@@ -46,6 +46,14 @@ def replay(
             min=1, help="Cut the log into streams of so many answers, under way at a time."
         ),
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="Replay this drafter too: ranker, or a class as package.module:Class."),
+    ] = None,
+    learn_from: Annotated[
+        float,
+        typer.Option(min=0.0, max=0.99, help="Count only what comes after this share of the log."),
+    ] = 0.0,
 ) -> None:
     """Replay logged answers through every drafter, in order; a drafter sees only earlier answers.
 
@@ -62,10 +70,12 @@ def replay(
         log = cut_into_streams(log, cut)
     num_streams = len({row.request.stream for row in log})
     limits = DraftLimits(max_first_draft, max_draft)
+    makers, num_learnt = methods(log, also or ()), int(learn_from * len(log))
     runs = [
-        run(log, make(), limits)
-        for make in track(methods(log), "replaying", console=Console(stderr=True), transient=True)
+        run(log, make(), limits).after(num_learnt)
+        for make in track(makers, "replaying", console=Console(stderr=True), transient=True)
     ]
+    log = log[num_learnt:]
 
     table = Table(box=None, pad_edge=False)
     table.add_column("method", no_wrap=True)
@@ -99,7 +109,8 @@ def replay(
     num_tokens = sum(len(row.tokens) for row in log)
     of_streams = f" of {num_streams} streams" if num_streams > 1 else ""
     drafts = f"drafts of {limits.first}/{limits.later}"
-    out.print(f"{len(log)} answers{of_streams}, {num_tokens} tokens, {drafts}")
+    after = f" after the first {num_learnt}" if num_learnt else ""
+    out.print(f"{len(log)} answers{after}{of_streams}, {num_tokens} tokens, {drafts}")
     out.print()
     out.print(table)
     out.print()

@@ -59,6 +59,13 @@ class DraftBudget:
         before = self._since_plain.get(self._batch, 0)
         self._since_plain[self._batch] = before + 1 if drafted_tokens else 0
 
+    @property
+    def token_worth_s(self) -> float | None:
+        """How long an accepted token is not waited for, shared by the batch; None if unknown."""
+        if self._cost is _UNTIMED:
+            return None
+        return (self._cost.step_s + self.costs.prompts_s) / self._batch
+
     def draft_length(self, survival: Sequence[float], max_tokens: int) -> int:
         """How many tokens of a draft to pay for now; 0 is to abstain.
 

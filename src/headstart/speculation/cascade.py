@@ -1,5 +1,7 @@
 """Several drafters as one: the source that has earned most on a stream is asked first.
 
+Its time counts: what the engine could have said while it waits for the source's draft is taken off.
+
 The engine talks to a cascade. It keeps a `DraftBoard` for each request, so every draft it proposes
 has passed the board's check. When an answer is complete, each source is judged at each pass by what
 it drafted there or would have drafted, so a source that was not asked can still earn.
@@ -9,9 +11,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from threading import Lock
 
 from headstart.errors import DraftingError
+from headstart.speculation.asking_times import AskingTimes
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import NOTHING, Draft
@@ -23,6 +27,7 @@ from headstart.speculation.vocabulary import TextVocabulary
 MAX_REQUESTS = 4096  # alive at a time; beyond this the oldest was lost by the engine
 MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
 MAX_JUDGED_PASSES = 8  # of one answer, spread over it: bounds the time of finishing it
+MAX_JUDGING_S = 0.002  # of one answer, over drafts of one source that were not asked for
 MIN_MEMORY_TOKENS = 8  # even of a new scene the way an answer begins is known
 
 
@@ -91,6 +96,7 @@ class Cascade:
         self._remembering = trust_less_on_change
         self._budget = budget
         self.earnings = Earnings()
+        self._asking = AskingTimes()
         self._requests: OrderedDict[str, _Request] = OrderedDict()
         self._lock = Lock()  # guards the table of requests, and who posted
         self._clock = clock
@@ -188,7 +194,8 @@ class Cascade:
 
         def trust(source: str) -> float:
             share = 1.0 - request.change if source in self._remembering else 1.0
-            return share * earnings.accepted(source, request.stream, is_opening)
+            accepted = share * earnings.accepted(source, request.stream, is_opening)
+            return accepted - self._price(source)
 
         with self._lock:
             sources = sorted([*self._drafters, *state.posted_at_s], key=trust, reverse=True)
@@ -197,6 +204,11 @@ class Cascade:
                 for source in sources
             ]
         return known
+
+    def _price(self, source: str) -> float:
+        """What the time of a source's draft is worth, in tenths of a token: less decides nothing."""
+        worth_s = self._budget.token_worth_s if self._budget is not None else None
+        return round(self._asking.seconds(source) / worth_s, 1) if worth_s else 0.0
 
     def _ask(
         self, state: _Request, source: str, confirmed: Sequence[int], max_tokens: int
@@ -208,16 +220,19 @@ class Cascade:
         drafter = self._drafters.get(source)
         if drafter is None:
             return state.board.propose(confirmed, limit, (source,))
+        begun_s = self._clock()
         found = drafter.propose(state.request.id, confirmed, limit)
+        now_s = self._clock()
+        self._asking.note(source, now_s - begun_s)
         if not (tokens := state.board.text(found)[:limit]):
             return NOTHING
         match = found.match if isinstance(found, Found) else 0
-        return Draft(tokens, source, self._clock(), len(confirmed), match)
+        return Draft(tokens, source, now_s, len(confirmed), match)
 
     def _judge(self, state: _Request, answer: Sequence[int]) -> None:
         for source in (*self._drafters, *state.posted_at_s):
             passes = []
-            for asked in state.passes:
+            for asked in self._judged_passes(state, source):
                 # A draft that was not there yet earned nothing. A redrafted one counts as it ended.
                 if state.posted_at_s.get(source, asked.when_s) > asked.when_s:
                     continue
@@ -231,3 +246,13 @@ class Cascade:
                     agreeing = num_agreeing(draft.tokens, said)
                     passes.append(Judged(kind_of(draft), num_drafted, agreeing))
             self.earnings.credit(source, state.request.stream, passes)
+
+    def _judged_passes(self, state: _Request, source: str) -> Sequence[_Pass]:
+        """All that it was asked in, and of the others as many as its time allows, spread out."""
+        asking_s = self._asking.seconds(source)
+        unheard = [place for place, asked in enumerate(state.passes) if source not in asked.drafts]
+        if asking_s * len(unheard) <= MAX_JUDGING_S:
+            return state.passes
+        stride = ceil(len(unheard) / max(1, int(MAX_JUDGING_S / asking_s)))
+        left_out = set(unheard) - set(unheard[::stride])
+        return [asked for place, asked in enumerate(state.passes) if place not in left_out]

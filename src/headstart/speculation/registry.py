@@ -17,6 +17,7 @@ from headstart.speculation.drafter import Drafter
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES, Memory
 from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.ngram import Ngram
+from headstart.speculation.ranker import Ranker
 from headstart.speculation.vocabulary import TextVocabulary
 
 
@@ -60,6 +61,13 @@ def _memory(options: MemoryOptions) -> Memory:
     return memory
 
 
+def _ranker(options: MemoryOptions) -> Ranker:
+    ranker = Ranker(options.limits.total, warm=options.warm)
+    for answer in read_memory_log(options.log) if options.log is not None else ():
+        ranker.seed(answer.tenant, answer.question, answer.tokens)
+    return ranker
+
+
 REGISTERED = (
     Registration(
         "memory",
@@ -68,6 +76,13 @@ REGISTERED = (
         trust_less_on_change=True,
     ),
     Registration("ngram", "the prompt and the answer so far", lambda _: Ngram()),
+    Registration(
+        "ranker",
+        "the same answers, by a rule that it learns from them",
+        _ranker,
+        is_default=False,
+        trust_less_on_change=True,
+    ),
     Registration(
         "wrong",
         "nothing: it measures what drafting costs where it cannot pay",

@@ -1,0 +1,60 @@
+"""What the ranker has of one tenant: its answers, and the weights learnt from them."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from headstart.speculation.drafter import Found
+from headstart.speculation.ranking.answer_log import COMMON_AFTER, AnswerLog, as_said
+from headstart.speculation.ranking.following import follow
+from headstart.speculation.ranking.learner import Learner
+from headstart.speculation.ranking.places import Asked
+
+MAX_DRAFT = 128  # tokens: no engine verifies more at a time
+
+
+class RankedTenant:
+    """Drafts for the streams of one tenant from the answers of all of them."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.learner = Learner(seed)
+        self._log = AnswerLog()
+
+    @property
+    def num_bytes(self) -> int:
+        """What it takes in memory."""
+        return self._log.num_bytes + self.learner.num_bytes
+
+    def draft(
+        self, stream: str, question: str, confirmed: Sequence[int], max_tokens: int
+    ) -> Sequence[int]:
+        """How an answer may go on."""
+        log = self._log
+        try:
+            said = as_said(question, confirmed)
+        except (OverflowError, TypeError, ValueError):
+            return ()  # no ids that were ever said
+        number, turn = log.stream(stream)
+        asked = Asked(log.num_answers, number, turn)
+        limit = min(max_tokens, MAX_DRAFT)
+        drafted, match = follow(log.arrays, self.learner.weights, asked, said, limit)
+        return Found(drafted.tolist(), match)
+
+    def learn(self, stream: str, question: str, answer: Sequence[int]) -> bool:
+        """Remember an answer; False if it cannot be one."""
+        try:
+            self._log.learn(stream, question, answer)
+        except (OverflowError, TypeError, ValueError):
+            return False
+        self.learner.give(self._log)
+        return True
+
+
+@cache
+def compile_all() -> None:
+    """Compile all that a tenant calls, or load it from disk."""
+    tenant = RankedTenant()
+    for _ in range(COMMON_AFTER):
+        tenant.learn("", "", (1, 2, 3, 1, 2, 4))
+        tenant.draft("", "", (1,), 4)
+        while tenant.learner.take_bite():
+            pass

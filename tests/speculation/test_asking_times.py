@@ -1,0 +1,84 @@
+"""The time of a source counts: a better draft that is waited for too long is not asked for."""
+
+import pytest
+
+from headstart.speculation.asking_times import AskingTimes
+from headstart.speculation.budget import DraftBudget
+from headstart.speculation.cascade import MAX_JUDGING_S, Cascade
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.verdict import Verdict
+from headstart.speculation.vocabulary import TextVocabulary
+
+STEP_S = 0.010
+CAMERA = StreamKey("tenant", "camera")
+
+
+class Knowing:
+    """Knows so many of the next words, and takes its time."""
+
+    def __init__(self, name, num_right, seconds, clock):
+        self.name, self.num_asked = name, 0
+        self._num_right, self._seconds, self._clock = num_right, seconds, clock
+
+    def begin(self, request):
+        pass
+
+    def propose(self, request_id, confirmed, max_tokens):
+        self.num_asked += 1
+        self._clock[0] += self._seconds
+        at = len(confirmed)
+        return [*range(at, at + self._num_right), 999][:max_tokens]
+
+    def finish(self, request_id, answer):
+        pass
+
+
+def heard_of(slow_s, num_answers=30, batch=1):
+    """Which sources were heard in the last answer, and the slow one."""
+    clock = [0.0]
+    quick, slow = Knowing("quick", 4, 0.0, clock), Knowing("slow", 6, slow_s, clock)
+    cascade = Cascade(
+        [quick, slow], TextVocabulary(1000), clock=lambda: clock[0], budget=DraftBudget()
+    )
+    answer = tuple(range(60))
+    for number in range(num_answers):
+        cascade.begin(DraftRequest(str(number), CAMERA, "q"))
+        said, heard = (), []
+        while len(said) < len(answer):
+            cascade.pass_begins(batch)
+            draft = cascade.propose(str(number), said, min(16, len(answer) - len(said) - 1))
+            heard.append(draft.source)
+            cascade.pass_ended(len(draft.tokens), STEP_S)
+            accepted = Verdict.greedy(draft, answer[len(said) :]).num_accepted
+            said = answer[: len(said) + accepted + 1]
+        slow.num_asked = 0 if number < num_answers - 1 else slow.num_asked
+        cascade.finish(str(number), said)
+    return set(heard) - {""}, slow
+
+
+def test_two_more_words_are_worth_less_than_two_steps_of_time():
+    assert "slow" in heard_of(1.0 * STEP_S)[0]
+    assert heard_of(3.0 * STEP_S)[0] == {"quick"}
+
+
+def test_a_batch_waits_together():
+    assert "slow" in heard_of(0.2 * STEP_S)[0]
+    assert heard_of(0.2 * STEP_S, batch=16)[0] == {"quick"}
+
+
+@pytest.mark.parametrize("slow_s", [3.0 * STEP_S, 0.0])
+def test_a_slow_source_that_is_not_heard_is_judged_at_few_passes(slow_s):
+    clock_s, (_, slow) = MAX_JUDGING_S, heard_of(slow_s)
+    assert slow.num_asked == 1 if slow_s > clock_s else slow.num_asked > 1
+
+
+def test_times_are_the_latest_and_interruptions_are_not_believed():
+    times = AskingTimes()
+    assert times.seconds("never timed") == 0.0
+    for _ in range(100):
+        times.note("source", 0.001)
+    times.note("source", 10.0)
+    assert times.seconds("source") < 0.0015
+    for _ in range(100):
+        times.note("source", 0.002)
+    assert times.seconds("source") == pytest.approx(0.002, rel=0.05)
