@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.bridges.random_bridge import random_bridge
 
-from headstart.bridges.bridge import Bridge
-from headstart.bridges.config import BridgeConfig, FeatureSize, Verifier
-from headstart.bridges.network import NUM_MATCHES, BridgeNetwork
-from headstart.bridges.vocabulary import NUM_MARKS, DraftVocabulary
+from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.speculation import bridge as module
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
@@ -31,49 +29,14 @@ ANSWER = (*range(40, 55), 30)
 """Its last word is the one that ends an answer."""
 
 
-def random_bridge(seed=0):
-    draw = np.random.default_rng(seed)
-
-    def matrix(*shape):
-        return draw.normal(size=shape).astype(np.float32) * 0.4
-
-    weights = {
-        "embedding.weight": matrix(WORDS + NUM_MARKS, WIDTH),
-        "suggestion": matrix(WIDTH, WIDTH),
-        "match.weight": matrix(NUM_MATCHES, WIDTH),
-        "eye.weight": matrix(WIDTH, FEATURE.size),
-        "eye.places.weight": matrix(FEATURE.max_tokens, WIDTH),
-        "nothing_seen.weight": matrix(1, WIDTH),
-        "norm_seen": np.ones(WIDTH, np.float32),
-        "norm": np.ones(WIDTH, np.float32),
-        "gate.weight": matrix(3, WIDTH),
-        "gate.bias": matrix(3),
-        "pointer_query": matrix(POINTER, WIDTH),
-        "pointer_key": matrix(POINTER, WIDTH),
-        "calibration": np.array([1.0, 0.0], np.float32),
-    }
-    for place in range(CONFIG.num_layers):
-        weights |= {
-            f"layers.{place}.norm_attention": np.ones(WIDTH, np.float32),
-            f"layers.{place}.qkv": matrix(3 * WIDTH, WIDTH),
-            f"layers.{place}.out": matrix(WIDTH, WIDTH),
-            f"layers.{place}.norm_looking": np.ones(WIDTH, np.float32),
-            f"layers.{place}.look_query": matrix(WIDTH, WIDTH),
-            f"layers.{place}.look_key_value": matrix(2 * WIDTH, WIDTH),
-            f"layers.{place}.look_out": matrix(WIDTH, WIDTH),
-            f"layers.{place}.norm_hidden": np.ones(WIDTH, np.float32),
-            f"layers.{place}.up": matrix(HIDDEN, WIDTH),
-            f"layers.{place}.down": matrix(WIDTH, HIDDEN),
-        }
-    verifier = Verifier("target", (), "", "", 100)
-    vocabulary = DraftVocabulary.of(range(30, 60), 100)
-    return Bridge(CONFIG, verifier, vocabulary, BridgeNetwork(CONFIG, weights))
+def made(seed=0):
+    return RememberingBridge(random_bridge(CONFIG, range(30, 60), 100, seed), Memory())
 
 
 @pytest.fixture
 def drafter(monkeypatch):
     monkeypatch.setattr(module, "MIN_CHANCE", 0.0)  # random weights are never sure
-    return RememberingBridge(random_bridge(), Memory())
+    return made()
 
 
 def request(name="r", stream="s", question="q", remembered=True):
@@ -107,7 +70,7 @@ def test_a_proposal_changes_nothing(drafter):
     places = [0, 5, 3, 15, 0, 9, 2, 15]
     drafts = {place: drafter.propose("r", ANSWER[:place], 6) for place in places}
     for place in places:
-        fresh = RememberingBridge(random_bridge(), Memory())
+        fresh = made()
         answered(fresh)
         fresh.begin(request())
         fresh.see("r", looked())
@@ -120,7 +83,7 @@ def test_what_the_target_said_instead_is_read(drafter):
     first = drafter.propose("r", (), 8)
     other = tuple(59 - token + 30 for token in first)
     moved = [drafter.propose("r", other[:num], 8) for num in range(1, len(other))]
-    fresh = RememberingBridge(random_bridge(), Memory())
+    fresh = made()
     fresh.begin(request())
     assert moved == [fresh.propose("r", other[:num], 8) for num in range(1, len(other))]
 
@@ -130,7 +93,7 @@ def test_it_sees_the_clip_also_when_that_comes_late(drafter):
     blind = drafter.propose("r", ANSWER[:4], 8)
     drafter.see("r", looked())
     late = drafter.propose("r", ANSWER[:4], 8)
-    early = RememberingBridge(random_bridge(), Memory())
+    early = made()
     early.begin(request())
     early.see("r", looked())
     assert late == early.propose("r", ANSWER[:4], 8)

@@ -161,3 +161,28 @@ def test_asking_again_before_the_target_speaks_is_one_pass_to_judge():
     assert cascade.propose("r", [], 16).tokens == answer[:16]
     cascade.finish("r", answer)
     assert cascade.earnings.accepted("seeing", CAMERA, True) > 1
+
+
+@pytest.mark.parametrize("method", ["begin", "see", "propose", "finish"])
+def test_a_drafter_that_fails_is_dismissed_and_the_others_go_on(method, caplog):
+    class Failing(Scripted):
+        name = "failing"
+
+        def see(self, request_id, features):
+            """Look."""
+
+    def fail(*arguments):
+        raise RuntimeError("out of order")
+
+    answers = {"first": [5, 6, 7], "second": [5, 6, 7]}
+    failing, other = Failing(answers), Scripted(answers)
+    setattr(failing, method, fail)
+    cascade = Cascade([failing, other], TEXT)
+    for request in answers:
+        cascade.begin(DraftRequest(request, CAMERA, "q"))
+        cascade.see(request, {})
+        cascade.propose(request, [], 8)
+        assert cascade.propose(request, [5], 8).tokens == (6, 7)
+        cascade.finish(request, (5, 6, 7))
+    assert [drafter.name for drafter in cascade.drafters] == [other.name]
+    assert caplog.text.count("is not asked any more") == 1

@@ -47,6 +47,9 @@ class Rig:
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
     num_frames: int | None = None
     """Of a clip; the target's own number, if none is given."""
+    bridge: Path | None = None
+    memory_log: Path | None = None
+    """Answers that memory and the bridge know from the start."""
 
     def start(self, method: Method) -> Headstart:
         """An engine for one method. Every clip is new to it, as on a camera: nothing is cached.
@@ -128,6 +131,7 @@ class Rig:
                 vllm=live,
             ),
         ]
+        found += self._learned(together, live)
         if two_devices:
             found.append(
                 Method(
@@ -142,6 +146,27 @@ class Rig:
                 " drafter has a device of its own, that is the baseline to ask for"
             )
         return found, notes
+
+    def _learned(self, together: str, live: Mapping[str, Any]) -> list[Method]:
+        """What knows something before the first answer: a log, a bridge."""
+        found = []
+        if self.memory_log is not None:
+            known = Sources(memory_log=self.memory_log)
+            words = f"{together}, with answers known from the start"
+            found += [
+                Method("warm", words, known),
+                Method("live, warm", f"{words}, frames prefilled", known, is_fed=True, vllm=live),
+            ]
+        if self.bridge is not None:
+            learned = Sources(memory_log=self.memory_log, bridge=self.bridge)
+            words = f"{together}, and the bridge in {self.bridge.name}"
+            found += [
+                Method("bridge", words, learned),
+                Method(
+                    "live, bridge", f"{words}, frames prefilled", learned, is_fed=True, vllm=live
+                ),
+            ]
+        return found
 
     def _peer(self, method: str) -> dict[str, Any]:
         config: dict[str, Any] = {

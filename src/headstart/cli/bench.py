@@ -35,6 +35,13 @@ def bench(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the result and its page.")] = None,
     drafter: Annotated[str | None, typer.Option(help="An EventGPT that drafts.")] = None,
+    bridge: Annotated[
+        Path | None, typer.Option(help="A learned drafter, of `headstart train bridge`.")
+    ] = None,
+    memory_log: Annotated[
+        Path | None,
+        typer.Option(help="Answers known from the start, a file of `headstart memory import`."),
+    ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -123,6 +130,8 @@ def bench(
         {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])},
         engine_arguments(drafter_vllm or []),
         frames,
+        bridge.absolute() if bridge else None,
+        memory_log.absolute() if memory_log else None,
     )
     methods, notes = rig.methods(two_devices)
     if method:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from headstart.bridges.bridge import Bridge
 from headstart.errors import DraftingError
 from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.registry import (
@@ -16,6 +17,7 @@ from headstart.speculation.registry import (
 
 FIELD = "headstart"
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
+_PATHS = ("memory_log", "bridge")
 _RENAMED = {"line": "channel", "rehearsal": "wrong"}
 
 
@@ -53,6 +55,8 @@ class Sources:
     """A stream that knows little yet may quote the other streams of its tenant."""
     memory_log: Path | None = None
     """Answers to quote from the start, a file that ``headstart memory import`` has written."""
+    bridge: Path | None = None
+    """A learned drafter, a directory that ``headstart train bridge`` has written."""
 
     def __post_init__(self) -> None:
         for name in self.drafters:
@@ -63,10 +67,12 @@ class Sources:
                 " memory_log, or switch warm on"
             )
 
-    def check_memory_log(self) -> None:
-        """Raise if there is a log and it cannot be read: sooner than the engine would."""
+    def check_files(self) -> None:
+        """Raise if a log or a bridge cannot be read: sooner than the engine would."""
         if self.memory_log is not None:
             read_memory_log(self.memory_log)
+        if self.bridge is not None:
+            Bridge.load(self.bridge)
 
     @classmethod
     def parse(cls, given: Any) -> Self:
@@ -75,19 +81,21 @@ class Sources:
         A registered drafter is switched by its name, a further one is listed under ``drafters``.
         """
         registered = [row.name for row in REGISTERED]
-        names = ("drafters", "abstain", "resync", "warm", "memory_log", *registered)
+        names = ("drafters", "abstain", "resync", "warm", *_PATHS, *registered)
         given = _known(names, given)
-        more, log = given.pop("drafters", []), given.pop("memory_log", None)
+        more = given.pop("drafters", [])
+        paths = {name: given.pop(name, None) for name in _PATHS}
         if not isinstance(more, list) or not all(isinstance(name, str) for name in more):
             raise DraftingError(f"headstart's drafters are {more!r}: give a list of names")
-        if log is not None and not isinstance(log, str):
-            raise DraftingError(f"headstart's memory_log is {log!r}: give the path of a file")
+        for name, path in paths.items():
+            if path is not None and not isinstance(path, str):
+                raise DraftingError(f"headstart's {name} is {path!r}: give a path")
         for name, value in given.items():
             if not isinstance(value, bool):
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
         chosen = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
-        log = None if log is None else Path(log)
-        return cls(tuple(dict.fromkeys([*chosen, *more])), memory_log=log, **given)
+        found = {name: None if path is None else Path(path) for name, path in paths.items()}
+        return cls(tuple(dict.fromkeys([*chosen, *more])), **found, **given)
 
     def as_json(self) -> dict[str, Any]:
         """The form `parse` reads."""
@@ -100,6 +108,7 @@ class Sources:
             "resync": self.resync,
             "warm": self.warm,
             "memory_log": None if self.memory_log is None else str(self.memory_log),
+            "bridge": None if self.bridge is None else str(self.bridge),
         }
 
 

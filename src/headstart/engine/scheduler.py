@@ -36,6 +36,7 @@ from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.report import PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags
 from headstart.engine.sampling_check import verifies_sampled
+from headstart.engine.seen_clips import SeenClips
 from headstart.engine.stop_strings import num_until_stop
 from headstart.engine.text_ids import text_vocabulary
 from headstart.engine.vllm_patches import (
@@ -118,7 +119,9 @@ class HeadstartScheduler(Scheduler):
             self._vocabulary,
             MemoryOptions(options.memory, sources.warm, sources.memory_log),
             DraftBudget(costs, sizes) if sources.abstain else None,
+            sources.bridge,
         )
+        self._clips = SeenClips(self.ec_connector, self._cascade)
         self._channel: SchedulerEnd | None = None
         if options.channel is not None:
             self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
@@ -155,6 +158,7 @@ class HeadstartScheduler(Scheduler):
             return
         prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
         self._cascade.begin(tags.request(request_id, prompt))
+        self._clips.begin(request)
         self._records[request_id] = PassRecord()
         if tags.prediction:
             draft = Draft(tags.prediction, "caller", time.monotonic())
@@ -193,6 +197,7 @@ class HeadstartScheduler(Scheduler):
         return sum(drafter.num_answers for drafter in drafters if isinstance(drafter, Memory))
 
     def _forget(self, request_id: str) -> None:
+        self._clips.forget(request_id)
         self._records.pop(request_id, None)
         self._sampled.discard(request_id)
         self._shown.discard(request_id)
@@ -332,7 +337,9 @@ class HeadstartScheduler(Scheduler):
                 scheduled = scheduler_output.scheduled_spec_decode_tokens.get(request_id, ())
                 start = self.requests[request_id].num_output_tokens
                 record.passed(start, len(scheduled), len(said[place]))
-        return super().update_from_output(scheduler_output, model_runner_output)
+        outputs = super().update_from_output(scheduler_output, model_runner_output)
+        self._clips.step_ended()
+        return outputs
 
     def _draft(self, request: Request, room: int) -> list[int]:
         params = request.sampling_params

@@ -30,6 +30,11 @@ def drafting_arguments(
 
     The caller's own ``additional_config`` in ``vllm`` is kept beside ours.
     """
+    feed: dict[str, Any] = {}
+    if options.sources.bridge is not None:
+        from headstart.engine.feature_feed import feed_arguments  # needs vLLM
+
+        feed = feed_arguments(vllm)
     return {
         "scheduler_cls": "headstart.engine.scheduler.HeadstartScheduler",
         "speculative_config": {
@@ -38,6 +43,7 @@ def drafting_arguments(
             "num_speculative_tokens": max_draft_tokens,
         },
         "additional_config": {**options.additional_config(), **vllm.get("additional_config", {})},
+        **feed,
     }
 
 
@@ -107,7 +113,7 @@ class Engines:
             arguments, client, view = dict(vllm), None, model.view.whole
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
-                sources.check_memory_log()
+                sources.check_files()
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
                 translated = translated_for(model.name, drafter)

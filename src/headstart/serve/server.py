@@ -59,8 +59,10 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
         check_drafting(settings.max_draft_tokens, stages)
         limits = settings.limits
-        sources = Sources(warm=settings.warm_memory, memory_log=settings.memory_log)
-        sources.check_memory_log()
+        sources = Sources(
+            warm=settings.warm_memory, memory_log=settings.memory_log, bridge=settings.bridge
+        )
+        sources.check_files()
         options = SchedulerOptions(
             sources,
             # A draft channel leads to one engine.

@@ -43,6 +43,7 @@ from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_B
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
 DEFAULT_DRAFT_TOKENS = 32
+_PATHS = ("memory_log", "bridge", "log", "answer_log", "demo")
 
 
 class SettingsError(HeadstartError):
@@ -160,6 +161,8 @@ class Settings:
     """Whether a stream may be drafted for from the other streams of its tenant."""
     memory_log: Path | None = None
     """Answers to draft from at the start, a file that ``headstart memory import`` has written."""
+    bridge: Path | None = None
+    """A learned drafter, a directory that ``headstart train bridge`` has written."""
     log: Path | None = None
     """File of the access log; standard error if none."""
     answer_log: Path | None = None
@@ -249,7 +252,7 @@ class Settings:
         plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory"}
         plain |= {"open", "compare"}
         hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
-        paths: dict[str, Any] = dict.fromkeys(("memory_log", "log", "answer_log", "demo"), str)
+        paths: dict[str, Any] = dict.fromkeys(_PATHS, str)
         kinds = {**hints, **paths, "origins": list}
         server = _checked("server", tables.get("server", {}), kinds)
         for name in paths:

@@ -7,22 +7,29 @@ has passed the board's check. When an answer is complete, each source is judged 
 it drafted there or would have drafted, so a source that was not asked can still earn.
 """
 
+import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import ceil
 from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headstart.errors import DraftingError
 from headstart.speculation.asking_times import AskingTimes
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import NOTHING, Draft
-from headstart.speculation.drafter import Drafter, DraftRequest, Found
+from headstart.speculation.drafter import Drafter, DraftRequest, Found, SeeingDrafter
 from headstart.speculation.earnings import Earnings, Judged, kind_of
 from headstart.speculation.verdict import num_agreeing
 from headstart.speculation.vocabulary import TextVocabulary
+
+_log = logging.getLogger(__name__)
 
 MAX_REQUESTS = 4096  # alive at a time; beyond this the oldest was lost by the engine
 MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
@@ -113,8 +120,9 @@ class Cascade:
             self._requests[request.id] = _Request(request, DraftBoard(self._vocabulary))
             if len(self._requests) > MAX_REQUESTS:
                 lost = next(iter(self._requests))
-        for drafter in self._drafters.values():
-            drafter.begin(request)
+        for source, drafter in list(self._drafters.items()):
+            with self._dismissing(source):
+                drafter.begin(request)
         if lost is not None:
             self.finish(lost, ())
 
@@ -133,6 +141,14 @@ class Cascade:
                 state.posted_at_s[draft.source] = self._clock()
                 state.trusted.clear()
             state.board.post(draft)
+
+    def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
+        """Show a request's clip to the drafters that look at it."""
+        if request_id in self._requests:
+            for source, drafter in list(self._drafters.items()):
+                if isinstance(drafter, SeeingDrafter):
+                    with self._dismissing(source):
+                        drafter.see(request_id, features)
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
         """How the answer may go on after ``confirmed``."""
@@ -178,8 +194,9 @@ class Cascade:
             return
         if answer:
             self._judge(state, answer)
-        for drafter in self._drafters.values():
-            drafter.finish(request_id, answer)
+        for source, drafter in list(self._drafters.items()):
+            with self._dismissing(source):
+                drafter.finish(request_id, answer)
 
     def order(self, request_id: str, is_opening: bool) -> list[str]:
         """Sources of a request, the most trusted first; as given, where they earned the same."""
@@ -206,7 +223,7 @@ class Cascade:
         return known
 
     def _price(self, source: str) -> float:
-        """What the time of a source's draft is worth, in tenths of a token: less decides nothing."""
+        """What the time of a source's draft is worth, in tenths of a token; less is nothing."""
         worth_s = self._budget.token_worth_s if self._budget is not None else None
         return round(self._asking.seconds(source) / worth_s, 1) if worth_s else 0.0
 
@@ -221,7 +238,9 @@ class Cascade:
         if drafter is None:
             return state.board.propose(confirmed, limit, (source,))
         begun_s = self._clock()
-        found = drafter.propose(state.request.id, confirmed, limit)
+        found: Sequence[int] = ()
+        with self._dismissing(source):
+            found = drafter.propose(state.request.id, confirmed, limit)
         now_s = self._clock()
         self._asking.note(source, now_s - begun_s)
         if not (tokens := state.board.text(found)[:limit]):
@@ -229,8 +248,17 @@ class Cascade:
         match = found.match if isinstance(found, Found) else 0
         return Draft(tokens, source, now_s, len(confirmed), match)
 
+    @contextmanager
+    def _dismissing(self, source: str) -> Iterator[None]:
+        """A drafter that fails drafts no more: its failure must not end the engine."""
+        try:
+            yield
+        except Exception:
+            _log.exception("the drafter %s failed, and is not asked any more", source)
+            self._drafters.pop(source, None)
+
     def _judge(self, state: _Request, answer: Sequence[int]) -> None:
-        for source in (*self._drafters, *state.posted_at_s):
+        for source in [*self._drafters, *state.posted_at_s]:
             passes = []
             for asked in self._judged_passes(state, source):
                 # A draft that was not there yet earned nothing. A redrafted one counts as it ended.

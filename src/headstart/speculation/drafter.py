@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,13 +84,15 @@ class Drafter(Protocol):
         ...
 
 
+@runtime_checkable
 class SeeingDrafter(Drafter, Protocol):
     """A drafter that also looks at the clip of a request."""
 
     def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
         """What vision towers made of the clip: ``[tokens, size]`` by name.
 
-        Called at most once, after `begin` and before `propose`. Any of the names that
-        `headstart collect` keeps may be missing, and the call too: then it drafts without them.
+        Called after `begin`, also between two proposals: features come when a tower has computed
+        them. Any of the names that `headstart collect` keeps may be missing, and the call too:
+        then it drafts without them.
         """
         ...

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headstart.errors import DraftingError
 from headstart.speculation.always_wrong import AlwaysWrong
+from headstart.speculation.bridge import BridgeDrafter, RememberingBridge
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import Drafter
@@ -114,8 +115,20 @@ def build_cascade(
     vocabulary: TextVocabulary,
     options: MemoryOptions = MemoryOptions(),
     budget: DraftBudget | None = None,
+    bridge: Path | None = None,
 ) -> Cascade:
-    """A cascade of the drafters of these names."""
+    """A cascade of the drafters of these names, and of the bridge in a directory."""
     rows = [registration(name) for name in names]
     wary = frozenset(row.name for row in rows if row.trust_less_on_change)
-    return Cascade([row.build(options) for row in rows], vocabulary, wary, budget=budget)
+    drafters = [row.build(options) for row in rows]
+    if bridge is not None:
+        drafters.append(_bridge(bridge, drafters, options))
+    return Cascade(drafters, vocabulary, wary, budget=budget)
+
+
+def _bridge(directory: Path, drafters: Iterable[Drafter], options: MemoryOptions) -> Drafter:
+    """A bridge copies from the cascade's memory, where there is one."""
+    for drafter in drafters:
+        if isinstance(drafter, Memory):
+            return BridgeDrafter.load(directory, drafter)
+    return RememberingBridge.load(directory, _memory(options))

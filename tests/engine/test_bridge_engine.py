@@ -1,0 +1,133 @@
+"""A bridge inside a real engine: it is shown the target's features, it drafts, nothing changes."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs what the engine brings")
+
+from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
+from tests.engine.witness import FILE
+from tests.models.oracle import Asked, random_clip
+
+from headstart import Headstart, Sources, Video
+from headstart.bridges.config import BridgeConfig, FeatureSize
+from headstart.bridges.pooling import EARLIER, LAST
+from headstart.errors import DraftingError, TrainingError
+from headstart.speculation.verdict import by_source
+
+pytestmark = pytest.mark.engine
+
+MAX_TOKENS = 24
+TOKENS_A_FRAME, NUM_FRAMES = 17, 8
+QUESTIONS = ("What is happening?", "Who is there?")
+
+
+def config_of(oracle):
+    size = oracle.model.config.text_config.hidden_size
+    return BridgeConfig(
+        oracle.model.config.text_config.vocab_size - 8,  # without the placeholders at the end
+        (FeatureSize(EARLIER, size, 14), FeatureSize(LAST, size, TOKENS_A_FRAME)),
+        width=32,
+        num_layers=2,
+        num_heads=2,
+        hidden=64,
+        pointer_width=16,
+    )
+
+
+@pytest.fixture(scope="module")
+def witnessed():
+    FILE.unlink(missing_ok=True)
+    yield FILE
+    FILE.unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def bridged(tiny_target, oracle, tmp_path_factory, witnessed):
+    directory = save_random_bridge(
+        tmp_path_factory.mktemp("bridges") / "random",
+        tiny_target,
+        config_of(oracle),
+        calibration=NEVER_SURE,
+    )
+    sources = Sources(drafters=("tests.engine.witness:Witness",), abstain=False, bridge=directory)
+    with Headstart(
+        tiny_target,
+        sources=sources,
+        max_draft_tokens=16,
+        vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
+    ) as running:
+        yield running
+
+
+def lines(file):
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def features_of(oracle, frames):
+    pixels = oracle.image_processor(images=list(frames), return_tensors="pt")
+    with torch.no_grad():
+        seen = oracle.model.model.get_video_features(pixels["pixel_values_images"][None])
+    return seen.pooler_output.reshape(NUM_FRAMES, TOKENS_A_FRAME, -1).numpy()
+
+
+def test_answers_are_the_targets_own_and_the_bridge_drafts(bridged, oracle, rng):
+    """Cameras that repeat clips, so that memory has something to copy and the bridge to follow."""
+    clips = [random_clip(rng) for _ in range(3)]
+    expected = {
+        (number, question): oracle.answer(Asked(clip, question), MAX_TOKENS)[0]
+        for number, clip in enumerate(clips)
+        for question in QUESTIONS
+    }
+
+    def watch(camera):
+        session = bridged.session(f"camera-{camera}")
+        drafted, accepted = 0, 0
+        for turn in range(8):
+            number, question = (camera + turn) % 3, QUESTIONS[turn % 2]
+            video = Video.from_frames(clips[number], fps=8)
+            answer = session.ask(video, question, max_tokens=MAX_TOKENS)
+            assert list(answer.token_ids) == expected[number, question]
+            ours = by_source(answer.verdicts).get("bridge", (0, 0))
+            drafted, accepted = drafted + ours[0], accepted + ours[1]
+        return drafted, accepted
+
+    with ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(watch, range(4)))
+    assert sum(drafted for drafted, _ in counts) > 0
+    assert sum(accepted for _, accepted in counts) > 0
+
+
+def test_it_is_shown_what_the_targets_tower_saw(bridged, oracle, witnessed, rng):
+    before = len(lines(witnessed))
+    frames = random_clip(rng)
+    video = Video.from_frames(frames, fps=8)
+    session = bridged.session("a clip of its own")
+    session.ask(video, QUESTIONS[0], max_tokens=4)
+    session.ask(video, QUESTIONS[1], max_tokens=4)  # whose frames are cached: shown all the same
+    first, second = lines(witnessed)[before:]
+    assert first == second
+    seen = features_of(oracle, frames)
+    assert first[LAST]["shape"] == list(seen[-1].shape)
+    assert first[EARLIER]["shape"] == [2 * (NUM_FRAMES - 1), seen.shape[-1]]
+    np.testing.assert_allclose(first[LAST]["values"], seen[-1].ravel()[:8], rtol=2e-3, atol=5e-3)
+    upper = np.array_split(seen[0], 2)[0].mean(axis=0)
+    np.testing.assert_allclose(first[EARLIER]["values"], upper[:8], rtol=2e-3, atol=5e-3)
+
+
+def test_a_clip_is_seen_with_the_first_word(bridged, witnessed, rng):
+    before = len(lines(witnessed))
+    video = Video.from_frames(random_clip(rng), fps=8)
+    bridged.session("short").ask(video, QUESTIONS[0], max_tokens=1)
+    assert len(lines(witnessed)) == before + 1
+
+
+def test_what_cannot_work_is_refused_before_the_engine_starts(tiny_target, tmp_path, oracle):
+    with pytest.raises(TrainingError, match="train bridge"):
+        Headstart(tiny_target, sources=Sources(bridge=tmp_path / "nowhere"))
+    directory = save_random_bridge(tmp_path / "bridge", tiny_target, config_of(oracle))
+    with pytest.raises(DraftingError, match="ec_transfer_config"):
+        Headstart(tiny_target, sources=Sources(bridge=directory), vllm={"ec_transfer_config": {}})

@@ -1,0 +1,81 @@
+"""The feed's own rules: what goes to the scheduler, and what it keeps."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture
+def ends(monkeypatch):
+    """The worker's end and the scheduler's."""
+    from vllm.distributed.ec_transfer.ec_connector.base import ECConnectorRole
+
+    from headstart.engine import feature_feed
+
+    monkeypatch.setattr(feature_feed, "MAX_BYTES", 100)
+    role = SimpleNamespace(is_ec_producer=True, is_ec_consumer=True)
+    config = SimpleNamespace(ec_transfer_config=role)
+    return tuple(
+        feature_feed.FeatureFeed(config, role)
+        for role in (ECConnectorRole.WORKER, ECConnectorRole.SCHEDULER)
+    )
+
+
+def step(ends, **items):
+    """A step in which the tower computed these, carried as vLLM does."""
+    import pickle
+
+    import torch
+    from vllm.v1.outputs import ECConnectorOutput
+
+    worker, scheduler = ends
+    for name, value in items.items():
+        worker.save_caches({name: torch.full((2, 10), value)}, name)  # 40 bytes as float16
+    meta = worker.build_connector_worker_meta()
+    carried = pickle.loads(pickle.dumps(ECConnectorOutput(ec_connector_worker_meta=meta)))
+    scheduler.update_connector_output(carried)
+    return scheduler
+
+
+def test_a_clip_is_known_when_all_of_it_was_seen(ends):
+    scheduler = step(ends, a=1.5)
+    assert scheduler.known(["a", "b"]) is None
+    assert step(ends) is scheduler  # a step without a picture
+    step(ends, b=2.5)
+    assert [item[0, 0] for item in scheduler.known(["b", "a", "b"])] == [2.5, 1.5, 2.5]
+    assert scheduler.known([]) is None
+
+
+def test_the_items_looked_at_last_are_kept(ends):
+    scheduler = step(ends, a=1.0, b=2.0)
+    scheduler.known(["a"])
+    step(ends, c=3.0)
+    assert scheduler.known(["a", "c"]) is not None
+    assert scheduler.known(["b"]) is None
+
+
+def test_what_is_carried_does_not_change_with_vllms_cache(ends):
+    import torch
+
+    worker, _ = ends
+    computed = torch.ones(2, 10)
+    worker.save_caches({"a": computed}, "a")
+    computed.zero_()
+    assert worker.build_connector_worker_meta().items["a"][0, 0] == 1.0
+    assert worker.build_connector_worker_meta() is None
+
+
+def test_large_pictures_are_pooled_to_what_a_bridge_looks_at():
+    import torch
+
+    from headstart.engine.feature_feed import MAX_TOKENS, pooled
+
+    tokens = torch.arange(3 * MAX_TOKENS, dtype=torch.float32)[:, None].repeat(1, 4)
+    kept = pooled(tokens)
+    assert kept.shape == (MAX_TOKENS, 4)
+    assert kept.dtype == np.float16
+    assert kept[0, 0] == 1.0
+    assert pooled(tokens[:5]).shape == (5, 4)
