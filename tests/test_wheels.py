@@ -18,10 +18,20 @@ PAIR = {
     for model in ("target", "drafter")
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 }
+BRIDGE = {
+    f"headstart_lab/pair/bridge/{name}"
+    for name in ("config.json", "model.safetensors", "README.md")
+}
 NOTES = {
-    f"headstart_lab/pair/training/{model}/{name}"
-    for model in ("target", "drafter")
-    for name in ("loss.png", "results.json")
+    *(
+        f"headstart_lab/pair/training/{model}/{name}"
+        for model in ("target", "drafter")
+        for name in ("loss.png", "results.json")
+    ),
+    *(
+        f"headstart_lab/pair/training/bridge/{name}"
+        for name in ("texts.png", "answers.png", "results.json")
+    ),
 }
 
 
@@ -75,8 +85,8 @@ def test_the_lab_brings_its_modules_and_the_pair_and_no_training_state(lab_wheel
     package = ROOT / "lab" / "headstart_lab"
     data = files_in(lab_wheel) - modules(package) - {"headstart_lab/py.typed"}
     assert not modules(package) - files_in(lab_wheel)
-    assert data >= PAIR | NOTES
-    allowed = ("headstart_lab/pair/target/", "headstart_lab/pair/drafter/")
+    assert data >= PAIR | BRIDGE | NOTES
+    allowed = tuple(f"headstart_lab/pair/{model}/" for model in ("target", "drafter", "bridge"))
     assert {name for name in data if not name.startswith(allowed)} == NOTES
 
 

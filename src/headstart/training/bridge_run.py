@@ -142,7 +142,9 @@ class BridgeRun:
         sayable = torch.zeros(vocabulary.target_size, dtype=torch.bool)
         sayable[torch.from_numpy(vocabulary.target_ids)] = True
         offsets = torch.from_numpy(vocabulary.target_ids - np.arange(len(vocabulary)))
-        weights = {**model.saved_weights(), TO_TARGET: offsets, OF_DRAFT: sayable}
+        # A draft may be wrong, so 16 bits are enough.
+        halves = {name: weight.half() for name, weight in model.saved_weights().items()}
+        weights = {**halves, TO_TARGET: offsets, OF_DRAFT: sayable}
         write_config(self.output, model.config, verifier)
         save_file(weights, self.output / WEIGHTS, metadata={"format": "pt"})
         results = {
