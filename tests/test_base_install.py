@@ -167,3 +167,11 @@ def test_collecting_says_what_to_install(base_install, tmp_path):
     assert "pip install 'headstart[train]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_evaluating_says_what_to_install(base_install, tmp_path):
+    code = "from headstart.cli import app; app(sys.argv[1:])"
+    done = run(base_install, code, "eval", str(tmp_path))
+    assert done.returncode == 1
+    assert "pip install 'headstart[train]'" in done.stderr
+    assert "Traceback" not in done.stderr

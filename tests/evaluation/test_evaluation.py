@@ -79,6 +79,13 @@ def test_a_draft_that_goes_wrong_survives_as_far_as_it_was_right(tmp_path):
     assert figures["survival_later"] == []  # FIRST's rest was refused or not drafted
 
 
+def test_a_draft_says_nothing_of_what_lies_beyond_the_answer(tmp_path):
+    streams = {"a": [{"What?": FIRST}, {"What?": FIRST}, {"What?": FIRST[:4]}]}
+    figures = evaluate(tmp_path, streams=streams).summary["one-question"]["memory"]
+    # The last draft was right for all four tokens of its answer.
+    assert figures["survival_first"] == pytest.approx([2 / 3] * 12, abs=1e-3)
+
+
 def test_a_bridge_is_measured_with_each_selection_of_features(tmp_path):
     built = []
 

@@ -22,7 +22,7 @@ def require_pyarrow() -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise CollectError(
-            "collecting writes Parquet and needs pyarrow, which is not installed:"
+            "records are Parquet files and need pyarrow, which is not installed:"
             " pip install 'headstart[train]'"
         ) from error
     import pyarrow
