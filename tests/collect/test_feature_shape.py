@@ -7,8 +7,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.collect.pooling import EARLIER, LAST
-
+from headstart.bridges.pooling import EARLIER, LAST
 from headstart.collect.feature_shape import FeatureShape, feature_shapes
 from headstart.collect.record import Record
 from headstart.collect.shard import Shard
