@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("numba")
 
+from tests.speculation.scripted import RUBBISH
+
 from headstart.bench.log import LoggedAnswer, read_log
 from headstart.bench.replay import DraftLimits, replay
 from headstart.errors import DraftingError
@@ -18,7 +20,6 @@ from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.ranker import Ranker
 from headstart.speculation.registry import MemoryOptions, registration
-from tests.speculation.scripted import RUBBISH
 
 CAMERA = StreamKey("tenant", "camera")
 TRACES = Path(__file__).parents[3] / "shared" / "traces"

@@ -186,9 +186,7 @@ def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -
     return Replay(drafter.name, tuple(replayed), isinstance(drafter, PastOracle))
 
 
-def methods(
-    log: Sequence[LoggedAnswer], more: Sequence[str] = ()
-) -> list[Callable[[], Drafter]]:
+def methods(log: Sequence[LoggedAnswer], more: Sequence[str] = ()) -> list[Callable[[], Drafter]]:
     """Makers of all drafters of the table: baselines, the default ones, ``more``, an upper bound.
 
     Those of ``more`` are named as in the registry.

@@ -98,9 +98,7 @@ def learn(
         for kind in range(NUM_LENGTHS):
             chains[kind] = arrays.back[kind, start + stop]
         hear(arrays, asked, num_answers, said, stop, chains[LAST_WORD], heard)
-        num_places, num_words, _ = look(
-            arrays, asked, num_answers, heard, said, stop, chains, view
-        )
+        num_places, num_words, _ = look(arrays, asked, num_answers, heard, said, stop, chains, view)
         truth = -1
         for word in range(num_words):
             if view.words[word] == said[stop]:
@@ -117,9 +115,7 @@ def learn(
             total += errors[word]
         for word in range(num_words):
             errors[word] = errors[word] / total - (word == truth)
-        add_gradient(
-            weights, view, num_places, num_words, attention, hidden, errors, gradient
-        )
+        add_gradient(weights, view, num_places, num_words, attention, hidden, errors, gradient)
         num_choices += 1
     if num_choices:
         for place in range(NUM_WEIGHTS):
