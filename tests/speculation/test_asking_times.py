@@ -34,7 +34,7 @@ class Knowing:
 
 
 def heard_of(slow_s, num_answers=30, batch=1):
-    """Which sources were heard in the last answer, and the slow one, with how often it was judged."""
+    """Which sources were heard in the last answer, and the slow one, as often as it was judged."""
     clock = [0.0]
     quick, slow = Knowing("quick", 4, 0.0, clock), Knowing("slow", 6, slow_s, clock)
     cascade = Cascade(
