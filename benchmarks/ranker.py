@@ -4,8 +4,8 @@ python -m benchmarks.ranker answers.jsonl --learn-from 0.6
 
 The first share of the log is there to learn from; the rest counts, for memory and for both rankers.
 The frozen one stops learning where counting begins (it goes on quoting), the other one never does.
-Times are of the processor: of drafts of 32 tokens within an answer, of 64 before the first token, and
-of what is learnt from one answer in the ranker's own thread.
+Times are of the processor: of drafts of 32 tokens within an answer, of 64 before the first token,
+and of what is learnt from one answer in the ranker's own thread.
 """
 
 import argparse

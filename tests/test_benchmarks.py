@@ -70,3 +70,15 @@ def test_what_is_asked_when_the_scene_changed_is_judged_against_the_truth():
         assert 6 >= asked[0] >= asked[-1] >= 1
         assert asked[0] > asked[-1]
     assert 0 < figures["note_ms_p50"] <= figures["note_ms_p99"]
+
+
+def test_the_ranker_is_timed_and_compared_with_memory(tmp_path):
+    pytest.importorskip("numba")
+    log = tmp_path / "log.jsonl"
+    row = {"question": "q", "target_tokens": [n % 7 for n in range(90)]}
+    log.write_text("\n".join([json.dumps(row)] * 30))
+    figures = last_line_of("ranker", log, "--learn-from", 0.5)
+    for name in ("memory", "ranker, frozen", "ranker, online"):
+        assert figures[name]["tokens_per_pass"] > 1
+        assert 0 < figures[name]["draft_ms_p50"] <= figures[name]["draft_ms_p99"]
+    assert figures["ranker, online"]["lesson_ms_p50"] > 0

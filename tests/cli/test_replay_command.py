@@ -71,3 +71,21 @@ def test_a_broken_log_is_an_error_without_a_traceback(tmp_path):
     assert result.exit_code == 1
     assert "error: " in result.output
     assert "line 1" in result.output
+
+
+def test_what_comes_after_the_share_to_learn_from_counts_for_every_method_alike(tmp_path):
+    rows = [{"question": "q", "target_tokens": [n, n + 1, n + 2]} for n in (1, 5, 9, 9)]
+    result = run(tmp_path, rows, "--learn-from", "0.75")
+    assert "1 answers after the first 3" in result.stdout
+    figures = json.loads(result.stdout.splitlines()[-1])
+    assert figures["memory"]["tokens_per_pass"] == 3.0
+    assert json.loads(run(tmp_path, rows).stdout.splitlines()[-1])["memory"]["tokens_per_pass"] < 2
+
+
+def test_a_drafter_that_is_off_by_default_is_replayed_if_it_is_named(tmp_path):
+    rows = [{"question": "q", "target_tokens": [1, 2, 3, 4]}] * 3
+    figures = json.loads(run(tmp_path, rows, "--also", "wrong").stdout.splitlines()[-1])
+    assert figures["wrong"]["tokens_per_pass"] == 1.0
+    result = run(tmp_path, rows, "--also", "nobody")
+    assert result.exit_code == 1
+    assert "there is no drafter" in result.output

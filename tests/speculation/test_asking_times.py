@@ -34,7 +34,7 @@ class Knowing:
 
 
 def heard_of(slow_s, num_answers=30, batch=1):
-    """Which sources were heard in the last answer, and the slow one."""
+    """Which sources were heard in the last answer, and the slow one, as often as it was judged."""
     clock = [0.0]
     quick, slow = Knowing("quick", 4, 0.0, clock), Knowing("slow", 6, slow_s, clock)
     cascade = Cascade(
@@ -51,7 +51,7 @@ def heard_of(slow_s, num_answers=30, batch=1):
             cascade.pass_ended(len(draft.tokens), STEP_S)
             accepted = Verdict.greedy(draft, answer[len(said) :]).num_accepted
             said = answer[: len(said) + accepted + 1]
-        slow.num_asked = 0 if number < num_answers - 1 else slow.num_asked
+        slow.num_asked = 0
         cascade.finish(str(number), said)
     return set(heard) - {""}, slow
 
@@ -66,10 +66,11 @@ def test_a_batch_waits_together():
     assert heard_of(0.2 * STEP_S, batch=16)[0] == {"quick"}
 
 
-@pytest.mark.parametrize("slow_s", [3.0 * STEP_S, 0.0])
-def test_a_slow_source_that_is_not_heard_is_judged_at_few_passes(slow_s):
-    clock_s, (_, slow) = MAX_JUDGING_S, heard_of(slow_s)
-    assert slow.num_asked == 1 if slow_s > clock_s else slow.num_asked > 1
+@pytest.mark.parametrize(("share", "expected"), [(30.0, 1), (0.4, 2)])
+def test_a_slow_source_that_is_not_heard_is_judged_at_few_passes(share, expected):
+    heard, slow = heard_of(share * MAX_JUDGING_S, batch=64)
+    assert "slow" not in heard
+    assert slow.num_asked == expected
 
 
 def test_times_are_the_latest_and_interruptions_are_not_believed():

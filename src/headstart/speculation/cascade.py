@@ -223,7 +223,7 @@ class Cascade:
         return known
 
     def _price(self, source: str) -> float:
-        """What the time of a source's draft is worth, in tenths of a token; less is nothing."""
+        """What the time of a source's draft is worth, in tokens; under a tenth decides nothing."""
         worth_s = self._budget.token_worth_s if self._budget is not None else None
         return round(self._asking.seconds(source) / worth_s, 1) if worth_s else 0.0
 

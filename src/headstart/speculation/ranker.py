@@ -8,7 +8,8 @@ tenant's own answers, in a thread of its own. Tenants share neither answers nor 
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
@@ -79,6 +80,14 @@ class Ranker:
     def settle(self) -> None:
         """Wait until all that was said has been learnt from; for measuring, never in an engine."""
         self._training.settle()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Ranker":
+        """One that has learnt the same, and learns on in a thread of its own; for measuring."""
+        self.settle()
+        copied = Ranker(self._max_bytes, warm=self._warm, seed=self._seed)
+        copied._tenants = deepcopy(self._tenants, memo)
+        copied._requests = dict(self._requests)
+        return copied
 
     def _owner(self, key: StreamKey) -> tuple[str, str]:
         return (key.tenant, "") if self._warm else (key.tenant, key.stream)

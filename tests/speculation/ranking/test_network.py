@@ -65,12 +65,12 @@ def test_the_gradient_is_the_one_of_the_loss(seed):
     for _ in range(20):
         direction = rng.standard_normal(NUM_WEIGHTS).astype(np.float32)
         direction /= np.linalg.norm(direction)
-        slope = (loss(weights + 0.01 * direction) - loss(weights - 0.01 * direction)) / 0.02
+        slope = (loss(weights + 0.002 * direction) - loss(weights - 0.002 * direction)) / 0.004
         assert slope == pytest.approx(float(gradient @ direction), rel=0.05, abs=2e-3)
     for place in rng.choice(NUM_WEIGHTS, 60, replace=False):
         direction = np.zeros(NUM_WEIGHTS, dtype=np.float32)
-        direction[place] = 0.01
-        slope = (loss(weights + direction) - loss(weights - direction)) / 0.02
+        direction[place] = 0.002
+        slope = (loss(weights + direction) - loss(weights - direction)) / 0.004
         assert slope == pytest.approx(float(gradient[place]), rel=0.05, abs=2e-3)
 
 

@@ -57,10 +57,12 @@ def compiled(function: Any) -> Any:
     # numba keeps code by the date of its own file, but it contains constants and functions of the
     # files beside it. So the name it is kept by tells what all of them said.
     function.__qualname__ += f"_{_SOURCES}"
+    # Nothing raises: a division by zero gives what is no number, and is found out later.
+    options = {"nogil": True, "fastmath": True, "error_model": "numpy"}
     try:
-        return njit(cache=True, nogil=True, fastmath=True)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # no directory can be written
-        return njit(nogil=True, fastmath=True)(function)
+        return njit(**options)(function)
 
 
 @compiled

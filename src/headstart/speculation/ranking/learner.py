@@ -13,7 +13,7 @@ from headstart.speculation.ranking.arrays import Arrays
 from headstart.speculation.ranking.following import learn
 from headstart.speculation.ranking.network import NUM_WEIGHTS, first_weights
 
-REVIEWS = 12  # earlier answers that are learnt from again with each new one
+REVIEWS = 6  # earlier answers that are learnt from again with each new one
 RATE, LEAST_RATE = 0.004, 0.001
 SETTLING_STEPS = 4000  # until the rate has halved
 MAX_LESSONS = 8  # that wait; of more the oldest is left out, and may be reviewed
@@ -61,6 +61,7 @@ class Learner:
         try:
             lesson = self._lessons.popleft()
         except IndexError:
+            self._bites = iter(())  # unlike a generator that has ended, it can be copied
             return False
         self._bites = self._study(lesson)
         return True

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from headstart.speculation.ranking.arrays import compiled
 from headstart.speculation.ranking.places import (
+    LONGEST,
     MAX_PLACES,
     MAX_WORDS,
     NUM_HEADS,
-    NUM_SHARES,
     PLACE_TRAITS,
     WORD_TRAITS,
     View,
@@ -31,7 +31,7 @@ MAX_GRADIENT = np.float32(1.0)  # its length, in one step
 
 
 def first_weights(seed: int) -> NDArray[np.float32]:
-    """Those of a network that has learnt nothing: it follows the longest match, as memory does."""
+    """Those of a network that has learnt nothing, and goes by the longest match."""
     rng = np.random.default_rng(seed)
     weights = np.zeros(NUM_WEIGHTS, dtype=np.float32)
     heads = weights[:HEADS_END].reshape(PLACE_TRAITS, NUM_HEADS)
@@ -45,10 +45,14 @@ def first_weights(seed: int) -> NDArray[np.float32]:
     heads[29] += (0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0)  # at the same position
     layer = weights[HEADS_END:LAYER_END].reshape(WORD_TRAITS, HIDDEN)
     layer[:] = rng.standard_normal(layer.shape) / np.sqrt(WORD_TRAITS)
-    weights[LAYER_END:OUT_END] = 0.1 * rng.standard_normal(HIDDEN)
-    direct = weights[OUT_END:]
-    direct[NUM_HEADS:NUM_SHARES] = 1.0
-    direct[NUM_HEADS] = 8.0
+    weights[LAYER_END:OUT_END] = 0.05 * rng.standard_normal(HIDDEN)
+    return weights + memory_weights()
+
+
+def memory_weights() -> NDArray[np.float32]:
+    """Those of a network that follows the longest match, of equal ones the most recent."""
+    weights = np.zeros(NUM_WEIGHTS, dtype=np.float32)
+    weights[OUT_END + LONGEST] = 2.0
     return weights
 
 

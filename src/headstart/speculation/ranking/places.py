@@ -33,6 +33,7 @@ PLACE_TRAITS = 32
 NUM_HEADS = 8
 NUM_SHARES = 2 * NUM_HEADS  # the first traits of a word are of the network's making
 WORD_TRAITS = NUM_SHARES + 20
+LONGEST = NUM_SHARES + 5  # the trait of the word that memory would choose
 LOGS = np.log1p(np.arange(4096)).astype(np.float32)
 
 
@@ -266,7 +267,7 @@ def look(
             traits = view.traits[index]
             traits[NUM_SHARES + 4] = traits[NUM_SHARES + 1] / num_places
             traits[NUM_SHARES + 1] = LOGS[int(traits[NUM_SHARES + 1])] / np.float32(4)
-            traits[NUM_SHARES + 5] = index == first_choice
+            traits[LONGEST] = index == first_choice
             traits[NUM_SHARES + 6] = LOGS[longest] / np.float32(3.5)
             traits[NUM_SHARES + 7] = num_words / np.float32(16)
     return num_places, num_words, longest

@@ -7,8 +7,11 @@ from headstart.speculation.drafter import Found
 from headstart.speculation.ranking.answer_log import COMMON_AFTER, AnswerLog, as_said
 from headstart.speculation.ranking.following import follow
 from headstart.speculation.ranking.learner import Learner
+from headstart.speculation.ranking.network import memory_weights
 from headstart.speculation.ranking.places import Asked
 
+MEMORY = memory_weights()
+"""For the first draft: its choices go together if they are one answer's, and the last is best."""
 MAX_DRAFT = 128  # tokens: no engine verifies more at a time
 
 
@@ -36,7 +39,8 @@ class RankedTenant:
         number, turn = log.stream(stream)
         asked = Asked(log.num_answers, number, turn)
         limit = min(max_tokens, MAX_DRAFT)
-        drafted, match = follow(log.arrays, self.learner.weights, asked, said, limit)
+        weights = self.learner.weights if len(confirmed) else MEMORY
+        drafted, match = follow(log.arrays, weights, asked, said, limit)
         return Found(drafted.tolist(), match)
 
     def learn(self, stream: str, question: str, answer: Sequence[int]) -> bool:
