@@ -44,6 +44,7 @@ PICTURES = {
     PICTURE: head_start,
     live_picture.PICTURE: live_picture.live,
     load_picture.PICTURE: load_picture.load_picture,
+    evaluation.PICTURE: evaluation.picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks.figures.results import is_kept, markdown, result
 
+from headstart.evaluation.picture import drawn
+
 RUN = "eval_lab-pair"
+PICTURE = Path("docs/pictures/eval.svg")
 NOT_KEPT = "No run of it is kept yet."
 WORKLOADS = {"one-question": "one question", "in-turn": "in turn"}
 
@@ -70,6 +74,12 @@ def both(works: list[Any], name: str, figure: str) -> str:
 
 def _of(table: Callable[[Any], str]) -> str:
     return table(result(RUN)) if is_kept(RUN) else NOT_KEPT
+
+
+def picture() -> str:
+    """Of both workloads, as `headstart eval --picture` draws it."""
+    run = result(RUN)
+    return drawn(run["workloads"], run["summary"])
 
 
 TABLES: dict[str, Callable[[], str]] = {
