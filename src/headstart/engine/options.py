@@ -94,8 +94,8 @@ class Sources:
             if not isinstance(value, bool):
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
         chosen = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
-        found = {name: None if path is None else Path(path) for name, path in paths.items()}
-        return cls(tuple(dict.fromkeys([*chosen, *more])), **found, **given)
+        given |= {name: None if path is None else Path(path) for name, path in paths.items()}
+        return cls(tuple(dict.fromkeys([*chosen, *more])), **given)
 
     def as_json(self) -> dict[str, Any]:
         """The form `parse` reads."""

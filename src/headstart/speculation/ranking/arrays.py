@@ -71,14 +71,14 @@ def slot_of_context(arrays: Arrays, said: NDArray[np.int32], stop: int, length: 
     total = np.uint64(0)
     for distance in range(length):
         total += np.uint64(np.int64(said[stop - 1 - distance])) * arrays.factors[distance]
-    return np.int64((total >> _HIGH) & np.uint64(arrays.heads.shape[1] - 1))
+    return int(np.int64((total >> _HIGH) & np.uint64(arrays.heads.shape[1] - 1)))
 
 
 @compiled
 def slot_of_token(arrays: Arrays, token: int) -> int:
     """Where a token's spread is counted."""
     total = np.uint64(np.int64(token)) * arrays.factors[0]
-    return np.int64((total >> _HIGH) & np.uint64(SPREAD_SLOTS - 1))
+    return int(np.int64((total >> _HIGH) & np.uint64(SPREAD_SLOTS - 1)))
 
 
 @compiled

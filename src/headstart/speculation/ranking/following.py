@@ -84,7 +84,8 @@ def learn(
 
     Returns how many choices there were; where there were none, nothing changes.
     """
-    asked = Asked(number, np.int64(arrays.streams[number]), np.int64(arrays.turns[number]))
+    stream, turn = int(np.int64(arrays.streams[number])), int(np.int64(arrays.turns[number]))
+    asked = Asked(number, stream, turn)
     start = arrays.starts[number]
     said = arrays.tokens[start : arrays.starts[number + 1]]
     chains = np.empty(NUM_LENGTHS, dtype=np.int64)
