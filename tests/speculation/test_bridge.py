@@ -160,3 +160,29 @@ def test_streams_are_bounded(drafter, monkeypatch):
     for number in range(10):
         answered(drafter, stream=str(number))
     assert len(drafter._streams) == 3
+
+
+def test_what_was_read_is_given_up_for_others_and_read_again(drafter, monkeypatch):
+    monkeypatch.setattr(module, "MAX_READINGS", 2)
+    answered(drafter)
+    names = ("a", "b", "c")
+    for name in names:
+        drafter.begin(request(name))
+        drafter.see(name, looked())
+    first = {name: drafter.propose(name, ANSWER[:4], 6) for name in names}
+    assert len(drafter._reading) == 2
+    assert {name: drafter.propose(name, ANSWER[:4], 6) for name in names} == first
+    for name in names:
+        drafter.finish(name, ())
+    assert not drafter._reading
+
+
+def test_a_prepared_request_is_drafted_alike(drafter):
+    answered(drafter)
+    for name in ("prepared", "not"):
+        drafter.begin(request(name))
+    drafter.prepare("prepared")
+    drafter.prepare("nobody")
+    for name in ("prepared", "not"):
+        drafter.see(name, looked())
+    assert drafter.propose("prepared", (), 8) == drafter.propose("not", (), 8)

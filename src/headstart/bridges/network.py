@@ -64,7 +64,7 @@ class _Layer:
 
 
 class Reading:
-    """What a network has read of one sequence so far, with room for a whole one."""
+    """What a network has read of one sequence so far, with room for more."""
 
     __slots__ = (
         "followed_by",
@@ -76,9 +76,9 @@ class Reading:
         "values",
     )
 
-    def __init__(self, config: BridgeConfig) -> None:
+    def __init__(self, config: BridgeConfig, num_positions: int) -> None:
         head = config.width // config.num_heads
-        shape = (config.num_layers, config.num_heads, config.max_positions, head)
+        shape = (config.num_layers, config.num_heads, num_positions, head)
         self.keys: Array = np.empty(shape, np.float32)
         self.values: Array = np.empty(shape, np.float32)
         self.length = 0
@@ -159,7 +159,7 @@ class BridgeNetwork:
 
     def read_context(self, own_ids: NDArray[np.int32], followed_by: NDArray[np.int32]) -> Reading:
         """Begin a sequence with what stands before the answer. No feature is seen yet."""
-        reading = Reading(self.config)
+        reading = Reading(self.config, len(own_ids) + 1 + self.config.max_answer_tokens)
         self.look(reading, {})
         hidden = self._read(reading, self._embedding[own_ids], looking=False)
         quotable = followed_by != NO_TOKEN

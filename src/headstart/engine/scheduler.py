@@ -321,6 +321,12 @@ class HeadstartScheduler(Scheduler):
             step.total_num_scheduled_tokens += len(draft)
             step.scheduled_spec_decode_tokens[request_id] = draft
 
+    def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> Any:
+        """vLLM asks for it while the workers compute the step: time for drafters to get ready."""
+        for new in scheduler_output.scheduled_new_reqs:
+            self._cascade.prepare(new.req_id)
+        return super().get_grammar_bitmask(scheduler_output)
+
     def update_from_output(
         self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput
     ) -> Any:

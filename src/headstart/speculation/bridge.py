@@ -27,6 +27,8 @@ MIN_CHANCE = 0.02
 COPY_TOKENS = 12
 """Of memory's copy, read at a time: what is read beyond a disagreement is read in vain."""
 MAX_STREAMS = 4096
+MAX_READINGS = 64
+"""Requests of which what was read is kept, about 1 MB each; beyond, it is read again."""
 KEPT_ANSWERS = 16
 """Of a stream: more than a bridge reads, so that the last ones to each question are among them."""
 
@@ -44,6 +46,7 @@ class BridgeDrafter:
         self.memory = memory
         self._streams: OrderedDict[StreamKey, deque[EarlierAnswer]] = OrderedDict()
         self._requests: dict[str, _Drafting] = {}
+        self._reading: OrderedDict[str, _Drafting] = OrderedDict()
 
     @classmethod
     def load(cls, directory: Path, memory: Memory) -> Self:
@@ -60,14 +63,26 @@ class BridgeDrafter:
         if drafting is not None:
             drafting.see(features)
 
-    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+    def prepare(self, request_id: str) -> None:
+        """Read the earlier answers and the question, which takes as long as a draft."""
         drafting = self._requests.get(request_id)
         if drafting is None:
-            return ()
-        return drafting.draft(self.memory, confirmed, max_tokens)
+            return
+        self._reading[request_id] = drafting
+        self._reading.move_to_end(request_id)
+        if len(self._reading) > MAX_READINGS:
+            _, oldest = self._reading.popitem(last=False)
+            oldest.close()
+        drafting.open()
+
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        self.prepare(request_id)
+        drafting = self._requests.get(request_id)
+        return () if drafting is None else drafting.draft(self.memory, confirmed, max_tokens)
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         drafting = self._requests.pop(request_id, None)
+        self._reading.pop(request_id, None)
         if drafting is None or not answer or not drafting.request.remembered:
             return
         request = drafting.request
@@ -99,26 +114,42 @@ class _Drafting:
     ) -> None:
         self.request = request
         self._bridge, self._network = bridge, bridge.network
+        self._history = history
         self._answer_mark = bridge.vocabulary.mark(ANSWER)
-        context = read_context(
-            bridge.config, bridge.vocabulary, history, request.question, request.prompt
-        )
-        self._reading: Reading = self._network.read_context(context.own_ids, context.followed_by)
         self._seen: dict[str, NDArray[np.float32]] = {}
-        self._start = self._reading.length
+        self._reading: Reading | None = None
+        self._start = 0
         self._said: list[int] = []  # tokens of the answer that were read after its mark
         self._words: list[int] = []  # the own ids guessed after the mark, and after each of them
         self._chances: list[float] = []
 
+    def open(self) -> Reading:
+        """What was read, which is all before the answer at least."""
+        if self._reading is None:
+            request, bridge = self.request, self._bridge
+            context = read_context(
+                bridge.config, bridge.vocabulary, self._history, request.question, request.prompt
+            )
+            self._reading = self._network.read_context(context.own_ids, context.followed_by)
+            self._start = self._reading.length
+            self._network.look(self._reading, self._seen)
+        return self._reading
+
+    def close(self) -> None:
+        """Give up the room of what was read."""
+        self._reading = None
+        self._said, self._words, self._chances = [], [], []
+
     def see(self, features: Mapping[str, NDArray[np.float16]]) -> None:
-        self._keep(0, with_mark=False)
         for feature in self._bridge.config.features:
             tokens = features.get(feature.name)
             if tokens is None or feature.name in self._seen:
                 continue
             if len(tokens) and tokens.shape[1] == feature.size:
                 self._seen[feature.name] = fitted(feature, tokens)
-        self._network.look(self._reading, self._seen)
+        if self._reading is not None:
+            self._keep(self._reading, 0, with_mark=False)
+            self._network.look(self._reading, self._seen)
 
     def draft(self, memory: Memory, confirmed: Sequence[int], max_tokens: int) -> list[int]:
         """How the answer may go on."""
@@ -127,14 +158,16 @@ class _Drafting:
         max_tokens = min(max_tokens, most - len(confirmed))
         if max_tokens < 1:
             return []
-        known = list(confirmed)
-        self._keep(_num_common(self._said, known), with_mark=True)
+        known, reading = list(confirmed), self.open()
+        self._keep(reading, _num_common(self._said, known), with_mark=True)
         chance = 1.0
         while len(known) - len(confirmed) < max_tokens and chance >= MIN_CHANCE:
-            copied = memory.propose(self.request.id, known, min(COPY_TOKENS, most - len(known)))
+            # One more than is read: it is what memory suggests after the last.
+            copied = memory.propose(self.request.id, known, min(COPY_TOKENS, most - len(known)) + 1)
             copy = list(copied)
-            self._read(memory, known, copy, copied.match if isinstance(copied, Found) else 0)
-            for token in [*copy, None]:
+            match = copied.match if isinstance(copied, Found) else 0
+            num_read = self._read(memory, reading, known, copy, match)
+            for token in copy if num_read < len(copy) else [*copy, None]:
                 place = len(known)
                 word, sure = self._words[place], self._chances[place]
                 guess = int(self._bridge.vocabulary.target_ids[word])
@@ -146,26 +179,29 @@ class _Drafting:
                     return known[len(confirmed) :]
                 if not follows or chance < MIN_CHANCE:
                     break
-            self._keep(_num_common(self._said, known), with_mark=True)
+            self._keep(reading, _num_common(self._said, known), with_mark=True)
         return known[len(confirmed) :]
 
-    def _keep(self, num_said: int, *, with_mark: bool) -> None:
+    def _keep(self, reading: Reading, num_said: int, *, with_mark: bool) -> None:
         """Forget what was read beyond so many tokens of the answer."""
         num_guesses = min(num_said + 1, len(self._words)) if with_mark else 0
         del self._said[num_said:], self._words[num_guesses:], self._chances[num_guesses:]
-        self._reading.cut(self._start + num_guesses)
+        reading.cut(self._start + num_guesses)
 
-    def _read(self, memory: Memory, known: list[int], copy: list[int], match: int) -> None:
-        """Read what is not read of ``known``, then of ``copy``."""
+    def _read(
+        self, memory: Memory, reading: Reading, known: list[int], copy: list[int], match: int
+    ) -> int:
+        """Read what is not read of ``known``, then of ``copy``; returns how much of the copy."""
         read = len(self._words)  # the mark counts as one
         num_known = len(known)
-        tokens = [*known, *copy]
+        followed = [*known, *copy]
+        tokens = followed[: num_known + COPY_TOKENS]
         new = tokens[max(0, read - 1) :] if read else tokens
         own = list(self._bridge.vocabulary.own(new))
         if not read:
             own.insert(0, self._answer_mark)
         if not own:
-            return
+            return len(tokens) - num_known
         suggested, matches = [], []
         for place in range(read, read + len(own)):  # so many tokens of the answer are before it
             if place < num_known:
@@ -173,16 +209,17 @@ class _Drafting:
                 token = found[0] if found else NO_TOKEN
                 length = found.match if isinstance(found, Found) else 0
             else:
-                token = tokens[place] if place < len(tokens) else NO_TOKEN
+                token = followed[place] if place < len(followed) else NO_TOKEN
                 length = match + place - num_known
             suggested.append(token)
             matches.append(match_kind(length) if token != NO_TOKEN else 0)
         words = self._bridge.vocabulary.own(suggested)
         words[words >= len(self._bridge.vocabulary)] = NO_TOKEN
-        guesses = self._network.read_answer(self._reading, own, words, matches)
+        guesses = self._network.read_answer(reading, own, words, matches)
         self._said = tokens
         self._words += guesses.own_ids.tolist()
         self._chances += guesses.chances.tolist()
+        return len(tokens) - num_known
 
 
 def _num_common(read: Sequence[int], known: Sequence[int]) -> int:

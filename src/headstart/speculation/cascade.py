@@ -24,7 +24,13 @@ from headstart.speculation.asking_times import AskingTimes
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import NOTHING, Draft
-from headstart.speculation.drafter import Drafter, DraftRequest, Found, SeeingDrafter
+from headstart.speculation.drafter import (
+    Drafter,
+    DraftRequest,
+    Found,
+    PreparingDrafter,
+    SeeingDrafter,
+)
 from headstart.speculation.earnings import Earnings, Judged, kind_of
 from headstart.speculation.verdict import num_agreeing
 from headstart.speculation.vocabulary import TextVocabulary
@@ -141,6 +147,14 @@ class Cascade:
                 state.posted_at_s[draft.source] = self._clock()
                 state.trusted.clear()
             state.board.post(draft)
+
+    def prepare(self, request_id: str) -> None:
+        """Let drafters get ready, while the target computes the request's prompt."""
+        if request_id in self._requests:
+            for source, drafter in list(self._drafters.items()):
+                if isinstance(drafter, PreparingDrafter):
+                    with self._dismissing(source):
+                        drafter.prepare(request_id)
 
     def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
         """Show a request's clip to the drafters that look at it."""

@@ -85,6 +85,15 @@ class Drafter(Protocol):
 
 
 @runtime_checkable
+class PreparingDrafter(Drafter, Protocol):
+    """A drafter that can do some of its work while the target computes."""
+
+    def prepare(self, request_id: str) -> None:
+        """The target computes the request's prompt: get ready to draft. May never be called."""
+        ...
+
+
+@runtime_checkable
 class SeeingDrafter(Drafter, Protocol):
     """A drafter that also looks at the clip of a request."""
 
