@@ -41,7 +41,7 @@ def test_a_person_may_name_one_alone():
         ({"sources": {"memroy": True}}, "memory"),
         ({"sources": {"memory": "no"}}, "say true or false"),
         ({"sources": {"warm": 1}}, "say true or false"),
-        ({"sources": {"memory_log": 7}}, "path of a file"),
+        ({"sources": {"memory_log": 7}}, "give a path"),
         ({"sources": {"memory_log": "site.jsonl", "warm": False}}, "switch warm on"),
         ({"channel": 7}, "path of a directory"),
         ({"line": "/run/headstart"}, "is now called channel"),
@@ -61,14 +61,14 @@ def test_what_nobody_knows_is_refused_by_name(given, named):
 
 def test_a_memory_log_is_looked_at_before_an_engine_starts(tmp_path):
     file = tmp_path / "site.jsonl"
-    Sources().check_memory_log()
+    Sources().check_files()
     with pytest.raises(DraftingError, match=r"site\.jsonl cannot be read"):
-        Sources(memory_log=file).check_memory_log()
+        Sources(memory_log=file).check_files()
     file.write_text('{"question": "what?", "target_tokens": [1, 2]}\n')
-    Sources(memory_log=file).check_memory_log()
+    Sources(memory_log=file).check_files()
     file.write_text('{"question": "what?", "target_tokens": [1, 2]}\n{"question": "what?"}\n')
     with pytest.raises(DraftingError, match="line 2"):
-        Sources(memory_log=file).check_memory_log()
+        Sources(memory_log=file).check_files()
 
 
 def test_a_drafter_of_no_tokens_is_refused():

@@ -277,7 +277,7 @@ def test_a_memory_log_is_known_from_the_start_to_its_tenant_alone(tmp_path):
         (said,), steps = play(player, asked(tenant, told=told))
         assert said == right
         assert drafts_of(steps, tenant)[0] == expected
-    file.write_text("{")
+    file.write_text("{\n")
     with pytest.raises(DraftingError, match="line 1"):
         scheduler(8, sources=sources)
 

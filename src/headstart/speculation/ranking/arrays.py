@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite.binding import ffi
 from numba import njit
 from numpy.typing import NDArray
 
@@ -19,6 +20,25 @@ LAST_WORD = 3  # the index of contexts of one token
 NUM_COMMON = 8
 SPREAD_SLOTS = 1 << 14
 _HIGH = np.uint64(32)
+
+
+def _have_no_dict(library: Any) -> None:
+    """Let llvmlite's library say that it has no ``__dict__``; it claims to have any attribute.
+
+    vLLM on a CPU looks into the ``__dict__`` of every value of every module when an engine starts,
+    and would end there in a process that has imported numba before.
+    """
+    claims = type(library).__getattr__
+
+    def getattr_(self: Any, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return claims(self, name)
+
+    type(library).__getattr__ = getattr_
+
+
+_have_no_dict(ffi.lib)
 _SOURCES = sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
 ).hexdigest()[:8]
