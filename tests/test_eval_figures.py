@@ -21,7 +21,6 @@ def test_tables_show_the_kept_run(tmp_path, monkeypatch):
     monkeypatch.setattr(results, "RESULTS", tmp_path)
     results.result.cache_clear()
     drafters, differences = (evaluation.TABLES[f"eval-{n}"] for n in ("drafters", "differences"))
-    assert drafters() == differences() == evaluation.NOT_KEPT
     (tmp_path / f"{evaluation.RUN}_cpu-2-cores_2026-01-01.json").write_text(json.dumps(run))
     header, _, memory, warm = drafters().splitlines()
     assert header.startswith("| drafter | one question: tokens/pass | in turn: tokens/pass |")

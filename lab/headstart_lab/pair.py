@@ -24,11 +24,6 @@ class Pair:
     target: Path
     drafter: Path
 
-    @property
-    def bridge(self) -> Path:
-        """Where the learned drafter for the target lies, if it was trained."""
-        return self.target.parent / "bridge"
-
     @classmethod
     def at(cls, directory: Path) -> Pair:
         """The pair in a directory written by `headstart lab train` or `headstart lab tiny`."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 FILE = Path(tempfile.gettempdir()) / f"headstart-witness-{os.getuid()}.jsonl"
 """Where it writes: an engine's process has the environment of the first engine of the tests."""
+PREPARED = "prepared"
 
 
 class Witness:
@@ -17,14 +18,22 @@ class Witness:
     def begin(self, request):
         """Note nothing."""
 
+    def prepare(self, request_id):
+        """Write a line."""
+        self._write({PREPARED: True})
+
     def see(self, request_id, features):
         """Write a line."""
-        shown = {
-            name: {"shape": tokens.shape, "values": tokens.astype(float).ravel()[:8].tolist()}
-            for name, tokens in features.items()
-        }
+        self._write(
+            {
+                name: {"shape": tokens.shape, "values": tokens.astype(float).ravel()[:8].tolist()}
+                for name, tokens in features.items()
+            }
+        )
+
+    def _write(self, row):
         with FILE.open("a") as file:
-            file.write(json.dumps(shown) + "\n")
+            file.write(json.dumps(row) + "\n")
 
     def propose(self, request_id, confirmed, max_tokens):
         """Nothing."""

@@ -37,6 +37,18 @@ def test_the_selected_features_of_its_own_clip_are_shown(stream, selection, name
     assert seer.seen == (expected if names else [])
 
 
+def test_a_drafter_is_prepared_before_its_first_draft_as_in_an_engine(stream):
+    class Prepared(Seer):
+        prepared = ()
+
+        def prepare(self, request_id):
+            self.prepared = (*self.prepared, request_id)
+
+    seer = Prepared(wants=())
+    Shown(seer, (), stream).begin(stream[0].logged.request)
+    assert seer.prepared == ("a/0",)
+
+
 def test_features_without_rows_are_not_shown(stream):
     stream[0].features[DRAFTER] = np.empty((0, 0), np.float16)
     seer = Seer(wants=())

@@ -10,6 +10,7 @@ from headstart.errors import EvaluationError
 from headstart.evaluation.contenders import registered
 from headstart.evaluation.known_answers import KnownAnswers
 from headstart.evaluation.taught import Taught
+from headstart.evaluation.timed import DraftTimes, Timed
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from tests.collect.records import clip_records
 
@@ -58,10 +59,11 @@ def drafts(drafter):
 
 def test_each_drafter_knows_the_known_answers_and_learns_for_itself():
     taught = Taught(name_of(Pupil), KNOWN)
-    first, second = taught.drafter(), taught.drafter()
+    first, second = Timed(taught.drafter(), DraftTimes()), taught.drafter()
     assert drafts(first) == KNOWN.records[-1].answer_ids
     first.finish("r", (5, 6))
-    assert drafts(first) == (5, 6)  # it was given the time to learn
+    first.settle()
+    assert drafts(first) == (5, 6)
     assert drafts(second) == drafts(taught.drafter()) == KNOWN.records[-1].answer_ids
     assert first.name == "pupil"
 

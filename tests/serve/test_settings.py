@@ -22,6 +22,7 @@ log = "log.jsonl"
 answer_log = "answers"
 warm_memory = false
 memory_log = "site.jsonl"
+bridge = "my-bridge"
 [tenants]
 north = ["one", "two"]
 [limits]
@@ -38,6 +39,7 @@ max_model_len = 99
     assert (settings.target, settings.drafter, settings.port) == ("t", "d", 81)
     assert (settings.warm_memory, settings.memory_log) == (False, Path("site.jsonl"))
     assert settings.answer_log == Path("answers")
+    assert settings.bridge == Path("my-bridge")
     assert settings.limits == Limits(max_requests=3, drain_s=5)
     assert settings.media_root == tmp_path
     assert settings.media_domains == ("example.org",)
@@ -62,6 +64,7 @@ max_model_len = 99
         "[server]\nopen = 1",
         "[server]\nwarm_memory = 1",
         "[server]\nmemory_log = 1",
+        "[server]\nbridge = 1",
         "[server]\nanswer_log = 1",
         '[server]\nanswer_log = "/dev/null"',
         "[tenants]",

@@ -16,9 +16,8 @@ from headstart.bench.baselines import FiveGram, PastOracle, PreviousAnswer, RawW
 from headstart.bench.log import LoggedAnswer
 from headstart.errors import ReplayError
 from headstart.speculation.draft import Draft
-from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
+from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
 from headstart.speculation.memory import Memory
-from headstart.speculation.ranker import Ranker
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
     MemoryOptions,
@@ -180,7 +179,7 @@ def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -
             verdicts.append(Verdict.greedy(draft, tokens[num_said:]))
             num_said += verdicts[-1].num_accepted + 1
         drafter.finish(request.id, tokens)
-        if isinstance(drafter, Ranker):
+        if isinstance(drafter, LearningDrafter):
             drafter.settle()  # a log is replayed faster than answers are given
         replayed.append(ReplayedAnswer(tokens, tuple(verdicts), ages[request.stream]))
     return Replay(drafter.name, tuple(replayed), isinstance(drafter, PastOracle))

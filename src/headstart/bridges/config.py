@@ -64,15 +64,6 @@ class BridgeConfig:
         context = self.max_answers * (1 + self.max_answer_tokens) + 1 + self.max_question_tokens
         return context + 1 + self.max_answer_tokens
 
-    @property
-    def max_seen(self) -> int:
-        """Tokens of all features together."""
-        return sum(feature.max_tokens for feature in self.features)
-
-    def feature(self, name: str) -> FeatureSize | None:
-        """The feature of this name, if the bridge looks at it."""
-        return next((feature for feature in self.features if feature.name == name), None)
-
 
 @dataclass(frozen=True)
 class Verifier:

@@ -16,6 +16,8 @@ Features = NDArray[np.float16]
 
 LAST, EARLIER, DRAFTER = "target_last", "target_earlier", "drafter"
 TARGET_FEATURES = (LAST, EARLIER)
+MAX_TOKENS = 80
+"""Of a picture that a bridge looks at; one of more is pooled to so many."""
 
 
 def target_features(items: Sequence[Features]) -> dict[str, Features]:

@@ -18,12 +18,10 @@ from vllm.distributed.ec_transfer.ec_connector.base import (
 )
 from vllm.v1.outputs import ECConnectorOutput
 
-from headstart.bridges.pooling import Features
+from headstart.bridges.pooling import MAX_TOKENS, Features
 from headstart.engine.encoder_connector import ListeningConnector
 from headstart.errors import DraftingError
 
-MAX_TOKENS = 80
-"""Of an item: as many as a bridge looks at."""
 MAX_BYTES = 2**28
 """Of items that the scheduler keeps, for questions about frames that it knows."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from headstart.bridges.pooling import DRAFTER, TARGET_FEATURES, Features
 from headstart.evaluation.workload import Stream
-from headstart.speculation.drafter import DraftRequest, SeeingDrafter
+from headstart.speculation.drafter import DraftRequest, PreparingDrafter, SeeingDrafter
 
 SELECTIONS: Mapping[str, tuple[str, ...]] = {
     "none": (),
@@ -37,6 +37,8 @@ class Shown:
 
     def begin(self, request: DraftRequest) -> None:
         self._drafter.begin(request)
+        if isinstance(self._drafter, PreparingDrafter):
+            self._drafter.prepare(request.id)
         if features := self._features[request.id]:
             self._drafter.see(request.id, features)
 

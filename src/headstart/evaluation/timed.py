@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from headstart.speculation.drafter import Drafter, DraftRequest
+from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class Timed:
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         self._drafter.finish(request_id, answer)
+
+    def settle(self) -> None:
+        """A camera leaves a drafter time to learn, so it is not timed."""
+        if isinstance(self._drafter, LearningDrafter):
+            self._drafter.settle()
 
 
 @contextmanager

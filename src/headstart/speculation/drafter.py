@@ -85,6 +85,15 @@ class Drafter(Protocol):
 
 
 @runtime_checkable
+class LearningDrafter(Drafter, Protocol):
+    """A drafter that learns in the background."""
+
+    def settle(self) -> None:
+        """Wait until all that was said has been learnt from; for measuring, never in an engine."""
+        ...
+
+
+@runtime_checkable
 class PreparingDrafter(Drafter, Protocol):
     """A drafter that can do some of its work while the target computes."""
 

@@ -17,6 +17,8 @@ import torch
 
 from headstart.bridges.bridge import OF_DRAFT, TO_TARGET, WEIGHTS
 from headstart.bridges.config import BridgeConfig, FeatureSize, Verifier, write_config
+from headstart.bridges.network import calibrated
+from headstart.bridges.pooling import MAX_TOKENS
 from headstart.bridges.vocabulary import DraftVocabulary
 from headstart.collect.manifest import Manifest
 from headstart.collect.record import Record
@@ -33,8 +35,6 @@ from headstart.training.optimizer import optimizer_of
 from headstart.training.savepoint import History, Savepoint
 from headstart.training.schedule import TrainSchedule
 
-MAX_FEATURE_TOKENS = 80
-"""Of each feature: a picture of more tokens is pooled."""
 MAX_WORDS = 8192
 _END_SHARE = 0.01  # of the answers that ended by themselves
 
@@ -119,8 +119,7 @@ class BridgeRun:
         chances, right = calibration.judged_guesses(model, data, names)
         slope, offset = calibration.fit(chances, right)
         model.calibration.copy_(torch.tensor([slope, offset]))
-        inner = np.clip(chances, 1e-6, 1 - 1e-6)
-        fitted = 1 / (1 + np.exp(-(slope * np.log(inner / (1 - inner)) + offset)))
+        fitted = calibrated(chances, np.array([slope, offset]))
         return {
             "slope": slope,
             "offset": offset,
@@ -174,7 +173,7 @@ def feature_sizes(records: Sequence[Record]) -> tuple[FeatureSize, ...]:
         for name, seen in record.features.items():
             if len(seen):
                 sizes[name] = seen.shape[1]
-                tokens[name] = min(MAX_FEATURE_TOKENS, max(tokens[name], len(seen)))
+                tokens[name] = min(MAX_TOKENS, max(tokens[name], len(seen)))
     names = sorted(sizes, key=lambda name: (kind_of_feature(name) == "target", name))
     return tuple(FeatureSize(name, sizes[name], tokens[name]) for name in names)
 

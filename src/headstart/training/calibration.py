@@ -6,6 +6,7 @@ line from log odds to log odds.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,7 +56,9 @@ def fit(chances: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, 
     return float(line[0]), float(line[1])
 
 
-def error(chances: NDArray[np.float64], right: NDArray[np.bool_], num_bins: int = 15) -> float:
+def error(
+    chances: NDArray[np.floating[Any]], right: NDArray[np.bool_], num_bins: int = 15
+) -> float:
     """The expected calibration error: how far apart chance and share are, over equal bins."""
     bins = np.minimum((chances * num_bins).astype(int), num_bins - 1)
     apart = 0.0
