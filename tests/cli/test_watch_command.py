@@ -134,6 +134,27 @@ def test_rows_are_a_log_that_replay_reads(tmp_path, capsys):
     assert second.request.stream == first.request.stream
 
 
+def test_a_log_goes_on_behind_its_last_whole_row(tmp_path):
+    file = tmp_path / "answers.jsonl"
+    with AnswerLog(file) as log:
+        log.write(row_of(answer_of("A bus.")))
+        log.write(row_of(answer_of("A tram.")))
+    file.write_bytes(file.read_bytes()[:-40])  # as a kill leaves it
+    with AnswerLog(file) as log:
+        log.write(row_of(answer_of("A bicycle.")))
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [row["target_text"] for row in rows] == ["A bus.", "A bicycle."]
+    assert len(read_log(file)) == 2
+
+
+def test_a_log_cuts_nothing_off_that_is_not_a_row(tmp_path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("a line\nmy last line")
+    with AnswerLog(notes):
+        pass
+    assert notes.read_text() == "a line\nmy last line"
+
+
 def test_a_full_disk_is_an_error_that_says_so():
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from headstart.errors import LiveError
 from headstart.live.window_answer import WindowAnswer
 
 Row = dict[str, object]
+_BEGINNING = b'{"time": '
 
 
 def row_of(answer: WindowAnswer) -> Row:
@@ -40,6 +42,7 @@ class AnswerLog:
     def __init__(self, path: str | Path) -> None:
         self._path = path
         try:
+            _cut_off_broken_row(Path(path))
             self._file = Path(path).open("a", encoding="utf-8")  # noqa: SIM115 - closed in `close`
         except OSError as error:
             raise LiveError(
@@ -72,3 +75,16 @@ class AnswerLog:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _cut_off_broken_row(path: Path) -> None:
+    """A kill or a full disk breaks a row off; who reads a log forgives that at its end only.
+
+    Nothing is cut off that does not begin as a row of ours: somebody may name a wrong file.
+    """
+    if not path.is_file():
+        return
+    held = path.read_bytes()
+    whole = held.rfind(b"\n") + 1
+    if held[whole:].startswith(_BEGINNING):
+        os.truncate(path, whole)
