@@ -4,7 +4,9 @@ The loads of an open workload are shares of bare vLLM's.
 """
 
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
 from headstart.bench.asker import Asked, WholeClip
 from headstart.bench.throughput import Throughput
@@ -12,13 +14,14 @@ from headstart.bench.workloads import Workload
 from headstart.engine.headstart import Headstart
 
 
-def capacity(engine: Headstart, work: Workload, *, number: int, warmup: int) -> float:
-    """Measure it over the clips of round ``number``; the first answers of each camera only warm up.
+def capacity(engine: Headstart, work: Workload, *, rounds: Iterable[int], warmup: int) -> float:
+    """Measure it over the clips of these rounds; the first answers of each camera only warm up.
 
-    Give a round that is not played, so that its clips are new to the engine, and those of the
-    rounds stay new.
+    Give rounds that are not played, so that their clips are new to the engine, and those of the
+    rounds that are played stay new.
     """
-    streams = work.streams(number)
+    played = [work.streams(number) for number in rounds]
+    streams = [list(chain.from_iterable(of_one)) for of_one in zip(*played, strict=True)]
     askers = [
         WholeClip(engine.session(f"stream-{stream}", f"{work.name}/capacity/{stream}"), work)
         for stream in range(len(streams))

@@ -21,6 +21,7 @@ from headstart.errors import BenchError, HeadstartError
 
 Start = Callable[[Method], Headstart]
 MAX_REASON_CHARACTERS = 400
+_CAPACITY_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,11 @@ class Run:
     def _find_capacity(self, work: Workload, plain: Headstart) -> None:
         if work.loads and work.name not in self.capacities:
             self.on_progress(f"{self.methods[0].name}, {work.name}: capacity")
-            # The round after the last is not played.
+            # Rounds after the last are not played. One round's answers are few for a figure on
+            # which all loads rest.
+            unplayed = range(self.plan.rounds, self.plan.rounds + _CAPACITY_ROUNDS)
             self.capacities[work.name] = capacity(
-                plain, work, number=self.plan.rounds, warmup=self.plan.warmup
+                plain, work, rounds=unplayed, warmup=self.plan.warmup
             )
 
     def _count_cameras(
