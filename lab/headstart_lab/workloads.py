@@ -54,16 +54,19 @@ gives every clip the same one.
 
 
 def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
-    """The workloads on held-out drives; clips come in order, and each round takes another drive."""
+    """The workloads on held-out drives; clips come in order.
+
+    Each camera has a drive of its own in each round. If two saw the same second, an engine that
+    remembers could quote one's answer to the other.
+    """
 
     @cache
-    def seen(number: int, index: int) -> Clip:
-        (seed,) = Split.HELD_OUT.seeds(1, skip=number)
+    def seen(drive: int, index: int) -> Clip:
+        (seed,) = Split.HELD_OUT.seeds(1, skip=drive)
         return Drive(seed).clip(index).clip
 
-    def camera(questions: Sequence[Question], number: int, stream: int) -> list[Item]:
-        # Each stream starts a second later, so that they do not all get the same answer at once.
-        clips = [seen(number, index) for index in range(stream, stream + answers)]
+    def camera(questions: Sequence[Question], drive: int) -> list[Item]:
+        clips = [seen(drive, index) for index in range(answers)]
         return rotating(clips, [question.usual for question in questions])
 
     def asking(
@@ -80,7 +83,7 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
         return Workload(
             name,
             words,
-            lambda number, stream: camera(questions, number, stream),
+            lambda number, stream: camera(questions, number * streams + stream),
             tokens,
             streams,
             schema,

@@ -23,7 +23,7 @@ def capacity(engine: Headstart, work: Workload, *, rounds: Iterable[int], warmup
     played = [work.streams(number) for number in rounds]
     streams = [list(chain.from_iterable(of_one)) for of_one in zip(*played, strict=True)]
     askers = [
-        WholeClip(engine.session(f"stream-{stream}", f"{work.name}/capacity/{stream}"), work)
+        WholeClip(engine.session(f"stream-{stream}", f"{work.name}/capacity"), work)
         for stream in range(len(streams))
     ]
 

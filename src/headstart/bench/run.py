@@ -149,9 +149,9 @@ class Run:
         bare = self.methods[0].name
         if bare in trial.engines:
             self._find_capacity(work, trial.engines[bare])
-        num_each = min(len(items) for items in work.streams(trial.round))
         for place, load in enumerate(work.loads):
             under, rate = work.under(load), load.share * self.capacities[work.name]
+            num_each = min(len(items) for items in under.streams(trial.round))
             arriving = arrivals(
                 work.num_streams, num_each, rate=rate, burst=load.burst, seed=trial.round
             )
@@ -161,11 +161,10 @@ class Run:
     def _find_capacity(self, work: Workload, plain: Headstart) -> None:
         if work.loads and work.name not in self.capacities:
             self.on_progress(f"{self.methods[0].name}, {work.name}: capacity")
-            # Rounds after the last are not played. One round's answers are few for a figure on
-            # which all loads rest.
-            unplayed = range(self.plan.rounds, self.plan.rounds + _CAPACITY_ROUNDS)
+            # One round's answers are few for a figure on which all loads rest.
+            first = work.unplayed(self.plan.rounds)
             self.capacities[work.name] = capacity(
-                plain, work, rounds=unplayed, warmup=self.plan.warmup
+                plain, work, rounds=range(first, first + _CAPACITY_ROUNDS), warmup=self.plan.warmup
             )
 
     def _count_cameras(

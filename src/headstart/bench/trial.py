@@ -121,21 +121,21 @@ class Trial:
 
     def _warm(self, work: Workload, items: Sequence[Item]) -> None:
         """Let the method's engine answer for another camera of the site."""
-        for stream in range(work.num_streams):
-            other = self.engines[self.method].session("another camera", self._tenant(work, stream))
-            asker = WholeClip(other, work)
-            for item in items:
-                asker.ask(item)
+        other = self.engines[self.method].session("another camera", self._tenant(work))
+        asker = WholeClip(other, work)
+        for item in items:
+            asker.ask(item)
 
-    def _tenant(self, work: Workload, stream: int) -> str:
-        # A new tenant each time: nothing an engine remembers of an earlier trial is used.
-        return f"{work.name}/{self.method}/{self.round}/{stream}"
+    def _tenant(self, work: Workload) -> str:
+        # All cameras are one owner's. A new one each time: nothing an engine remembers of an
+        # earlier trial is used.
+        return f"{work.name}/{self.method}/{self.round}"
 
     def _askers(self, name: str, work: Workload) -> list[Asker]:
         return [self._asker(name, work, stream) for stream in range(work.num_streams)]
 
     def _asker(self, name: str, work: Workload, stream: int) -> Asker:
-        session = self.engines[name].session(f"stream-{stream}", self._tenant(work, stream))
+        session = self.engines[name].session(f"stream-{stream}", self._tenant(work))
         if work.is_live and self.is_fed and name == self.method:
             return FrameByFrame(session, work)
         return WholeClip(session, work)

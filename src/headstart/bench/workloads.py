@@ -67,9 +67,22 @@ class Workload:
         return [self.camera(number, stream) for stream in range(self.num_streams)]
 
     def under(self, load: Load) -> "Workload":
-        """What is played at one load, under a name of its own."""
+        """What is played at one load, under a name of its own and about clips of its own.
+
+        An engine whose memory knows no tenants would otherwise quote what it said at the load
+        before.
+        """
+        place = self.loads.index(load)
+
+        def camera(number: int, stream: int) -> Sequence[Item]:
+            return self.camera(number * len(self.loads) + place, stream)
+
         name, words = f"{self.name} {load.name}", f"{self.words}; {load.words}"
-        return replace(self, name=name, words=words, loads=())
+        return replace(self, name=name, words=words, camera=camera, loads=())
+
+    def unplayed(self, rounds: int) -> int:
+        """The first number whose clips are played in none of so many rounds."""
+        return rounds * max(1, len(self.loads))
 
     def played(self) -> list["Workload"]:
         """What stands in a result: itself, or one workload for each load."""
