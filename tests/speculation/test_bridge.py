@@ -94,8 +94,8 @@ def test_how_much_is_read_at_a_time_changes_no_draft(drafter, monkeypatch, num_r
         made_now.begin(request())
         made_now.see("r", looked())
         found = [made_now.propose("r", ANSWER[:place], 20) for place in range(len(ANSWER))]
-        surest = made_now.propose("r", (), 16), made_now._requests["r"]._chances[:10]
-        return found, [round(chance, 4) for chance in surest[1]]
+        made_now.propose("r", (), 16)
+        return found, np.round(made_now._requests["r"]._chances[:10], 4).tolist()
 
     wanted = drafts(drafter)
     monkeypatch.setattr(module, "COPY_TOKENS", num_read)

@@ -139,9 +139,9 @@ def softmax(scores: Array, num: int) -> None:
 
 @compiled
 def attend(
-    queries: Array, keys: Array, values: Array, num_seen: int, num_more: int, mixed: Array
+    queries: Array, keys: Array, values: Array, num_seen: int, num_more: int, at: int, out: Array
 ) -> None:
-    """Add to ``mixed`` what each query of one head finds.
+    """Leave what each query of one head finds in its row of ``out``, from column ``at`` on.
 
     The first query sees ``num_seen`` keys, and each later one ``num_more`` more. ``values`` are
     turned, ``[head, tokens]``.
@@ -154,4 +154,8 @@ def attend(
         add_product(queries[begin:end], keys, head, most, shares)
         for row in range(end - begin):
             softmax(shares[row], num_seen + num_more * (begin + row))
-        add_product(shares, values, most, head, mixed[begin:end])
+        found = np.zeros((end - begin, head), dtype=np.float32)
+        add_product(shares, values, most, head, found)
+        for row in range(end - begin):
+            for k in range(head):
+                out[begin + row, at + k] = found[row, k]

@@ -91,9 +91,7 @@ def _attend_to_tokens(
                 keys[number, place, half + k] = second * turn_by + first * turn_up
             for k in range(head):
                 values[number, k, place] = qkv[token, 2 * width + at + k]
-        mixed = np.zeros((num_tokens, head), dtype=np.float32)
-        attend(query, keys[number], values[number], start + 1, 1, mixed)
-        rows[:, at : at + head] = mixed
+        attend(query, keys[number], values[number], start + 1, 1, at, rows)
 
 
 @compiled
@@ -101,9 +99,10 @@ def _attend_to_features(queries: Array, keys: Array, values: Array, rows: Array)
     """Leave in ``rows`` what the queries find among the features."""
     num_heads, num_seen, head = keys.shape
     scale = np.float32(1 / np.sqrt(head))
+    query = np.empty((len(rows), head), dtype=np.float32)
     for number in range(num_heads):
         at = number * head
-        query = queries[:, at : at + head] * scale
-        mixed = np.zeros((len(rows), head), dtype=np.float32)
-        attend(query, keys[number], values[number], num_seen, 0, mixed)
-        rows[:, at : at + head] = mixed
+        for token in range(len(rows)):
+            for k in range(head):
+                query[token, k] = queries[token, at + k] * scale
+        attend(query, keys[number], values[number], num_seen, 0, at, rows)
