@@ -116,7 +116,8 @@ def test_nothing_is_compiled_in_a_step_of_the_engine(drafter):
 def test_without_numba_it_says_what_to_install(tmp_path):
     code = f"""
 import sys
-sys.modules["numba"] = None
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+import headstart.cli
 from pathlib import Path
 from headstart.errors import DraftingError
 from headstart.speculation.registry import MemoryOptions, build_cascade
