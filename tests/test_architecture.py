@@ -19,7 +19,7 @@ LAYERS = [
     {"models", "planner", "bridges"},
     {"sandbox", "client"},
     {"media"},
-    {"errors"},
+    {"errors", "compilation"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MAY_IMPORT_VLLM = {"engine", "models", "sandbox", "serve"}

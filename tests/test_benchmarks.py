@@ -82,3 +82,20 @@ def test_the_ranker_is_timed_and_compared_with_memory(tmp_path):
         assert figures[name]["tokens_per_pass"] > 1
         assert 0 < figures[name]["draft_ms_p50"] <= figures[name]["draft_ms_p99"]
     assert figures["ranker, online"]["lesson_ms_p50"] > 0
+
+
+def test_a_bridges_drafts_are_timed_and_taken_apart(tmp_path):
+    pytest.importorskip("numba")
+    lab = pytest.importorskip("headstart_lab.pair")
+    log = tmp_path / "log.jsonl"
+    row = {"question": "q", "target_tokens": [300 + 7 * n for n in range(60)]}
+    log.write_text("\n".join([json.dumps(row)] * 12))
+    figures = last_line_of("bridge", log, "--bridge", lab.INSTALLED / "bridge", "--answers", 6)
+    assert figures["tokens_per_pass"] > 1
+    assert figures["drafts"] >= 6
+    assert figures["readings_per_draft"] >= 1
+    assert 1 <= figures["tokens_per_reading"] <= 60
+    for part in ("context", "reading", "draft"):
+        assert 0 < figures[f"{part}_ms_p50"] <= figures[f"{part}_ms_p95"]
+        assert figures[f"{part}_cpu_ms_p50"] > 0
+    assert figures["reading_ms_p50"] < figures["draft_ms_p95"]

@@ -70,6 +70,28 @@ def both(works: list[Any], name: str, figure: str) -> str:
     return ", ".join("none" if value is None else f"{value:.2f}" for value in values)
 
 
+def bridge_drafts() -> str:
+    """What a bridge's draft takes: before its network was compiled, and since."""
+    runs = [result(name) for name in ("bridge_numpy", "bridge")]
+    parts = {
+        "draft": "a draft",
+        "draft_of_32": "a draft of 32 tokens",
+        "reading": "one reading",
+        "context": "earlier answers and question, before the first draft",
+    }
+    rows = [
+        (
+            f"{label}, ms p50, p95",
+            *(f"{run[f'{part}_ms_p50']:.1f}, {run[f'{part}_ms_p95']:.1f}" for run in runs),
+        )
+        for part, label in parts.items()
+    ]
+    counts = ("readings_per_draft", "tokens_per_reading", "tokens_per_pass")
+    for count in counts:
+        rows.append((count.replace("_per_", " a "), *(f"{run[count]:.2f}" for run in runs)))
+    return markdown(("", "numpy", "compiled"), rows)
+
+
 def picture() -> str:
     """Of both workloads, as `headstart eval --picture` draws it."""
     run = result(RUN)
@@ -79,4 +101,5 @@ def picture() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "eval-drafters": lambda: drafters(result(RUN)),
     "eval-differences": lambda: differences(result(RUN)),
+    "bridge-drafts": bridge_drafts,
 }

@@ -8,7 +8,8 @@ from safetensors.numpy import save_file
 
 from headstart.bridges.bridge import OF_DRAFT, TO_TARGET, WEIGHTS, Bridge
 from headstart.bridges.config import BridgeConfig, Verifier, write_config
-from headstart.bridges.network import NUM_MATCHES, BridgeNetwork
+from headstart.bridges.context import NUM_MATCHES
+from headstart.bridges.network import BridgeNetwork
 from headstart.bridges.vocabulary import NUM_MARKS, DraftVocabulary
 
 NEVER_SURE = (1.0, -20.0)

@@ -1,6 +1,7 @@
 """`headstart eval`: tables, a file, a picture, one line of JSON, and what it refuses."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +10,7 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.cli import app
 from headstart.evaluation import contenders
-from tests.evaluation.made_up import Seer, answers_of, write_records
+from tests.evaluation.made_up import TARGET, Seer, answers_of, bridge_directory, write_records
 
 QUESTIONS = ("What?", "Who?")
 STREAMS = {
@@ -30,10 +31,10 @@ def run(*words):
 def test_the_last_line_is_the_result_and_so_is_the_file(tmp_path, records, monkeypatch):
     monkeypatch.setattr(contenders, "load_bridge", lambda directory, memory: Seer(STREAMS))
     known = write_records(tmp_path / "known", STREAMS, source="lab", name="other ")
-    (tmp_path / "bridge").mkdir()
+    bridge = bridge_directory(tmp_path / "bridge")
     out, picture = tmp_path / "eval.json", tmp_path / "eval.svg"
     files = ["--out", out, "--picture", picture]
-    done = run(records, "--learn-from", known, "--bridge", tmp_path / "bridge", *files)
+    done = run(records, "--learn-from", known, "--bridge", bridge, *files)
     assert done.exit_code == 0, (done.output, done.exception)
     last = json.loads(done.stdout.splitlines()[-1])
     assert last == json.loads(out.read_text())
@@ -68,3 +69,13 @@ def test_what_cannot_be_measured_is_an_error_without_a_traceback(tmp_path, recor
     done = run(tmp_path / "empty")
     assert done.exit_code == 1
     assert "a folder that headstart collect filled" in " ".join(done.output.split())
+
+
+def test_a_bridge_of_another_target_is_refused_before_anything_is_replayed(tmp_path, records):
+    another = replace(TARGET, name="another-model", digest="other weights")
+    done = run(records, "--bridge", bridge_directory(tmp_path / "bridge", another))
+    assert done.exit_code == 1
+    told = " ".join(done.output.split())
+    assert "another target (another-model) than the records are of (target)" in told
+    assert "headstart train bridge" in told
+    assert "memory" not in told

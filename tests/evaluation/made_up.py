@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from headstart.bridges.config import BridgeConfig, Verifier, write_config
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.collect.checkpoint import Checkpoint
 from headstart.collect.clip_source import HELD_OUT
@@ -53,6 +54,14 @@ def write_records(folder, streams, source=HELD_OUT, target=TARGET, features=FEAT
                     ]
                 )
     return folder
+
+
+def bridge_directory(directory, target=TARGET):
+    """As `headstart train bridge` leaves one for this target, without weights."""
+    directory.mkdir(parents=True)
+    verifier = Verifier(target.name, (), target.digest, target.tokenizer, 2**20)
+    write_config(directory, BridgeConfig(100), verifier)
+    return directory
 
 
 @dataclass

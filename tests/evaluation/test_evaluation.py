@@ -15,7 +15,14 @@ from headstart.evaluation.evaluation import Evaluation
 from headstart.evaluation.known_answers import KnownAnswers
 from headstart.evaluation.picture import drawn
 from headstart.evaluation.workload import workloads
-from tests.evaluation.made_up import FEATURES, Seer, answers_of, write_records
+from tests.evaluation.made_up import (
+    FEATURES,
+    TARGET,
+    Seer,
+    answers_of,
+    bridge_directory,
+    write_records,
+)
 
 QUESTIONS = ("What?", "Who?")
 FIRST, SECOND = answers_of(1), answers_of(2)
@@ -34,7 +41,7 @@ def evaluate(tmp_path, known=None, load=None, directories=(), also=(), **options
     evaluation = Evaluation(
         workloads(held_out),
         [*memories(answers), *registered(also, answers)],
-        bridges([tmp_path / name for name in directories], load, answers),
+        bridges([bridge_directory(tmp_path / name) for name in directories], load, answers, TARGET),
         held_out.manifest.features,
     )
     result = evaluation.run({"date": "today"}, done.append)
@@ -131,7 +138,7 @@ def test_features_that_the_records_lack_are_not_shown(tmp_path):
 
 def test_bridges_that_the_table_could_not_tell_apart_are_refused(tmp_path):
     with pytest.raises(EvaluationError, match="rename one"):
-        bridges([tmp_path / "a" / "x", tmp_path / "b" / "x"], load_bridge, KnownAnswers())
+        bridges([tmp_path / "a" / "x", tmp_path / "b" / "x"], load_bridge, KnownAnswers(), TARGET)
 
 
 def test_the_result_is_written_as_it_is(tmp_path):

@@ -1,10 +1,19 @@
 """A bridge as a drafter: what it reads, keeps, forgets and never raises. Its weights are random."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+
+pytest.importorskip("numba", reason="needs what the engine brings")
+
 from tests.bridges.random_bridge import random_bridge
 
+from headstart.bridges.arithmetic import normed, product
 from headstart.bridges.config import BridgeConfig, FeatureSize
+from headstart.bridges.layers import read
+from headstart.bridges.mixture import guess
 from headstart.speculation import bridge as module
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
@@ -76,6 +85,50 @@ def test_a_proposal_changes_nothing(drafter):
         fresh.see("r", looked())
         assert drafter.propose("r", ANSWER[:place], 6) == drafts[place]
         assert fresh.propose("r", ANSWER[:place], 6) == drafts[place]
+
+
+@pytest.mark.parametrize("num_read", [1, 3, 23])
+def test_how_much_is_read_at_a_time_changes_no_draft(drafter, monkeypatch, num_read):
+    def drafts(made_now):
+        answered(made_now)
+        made_now.begin(request())
+        made_now.see("r", looked())
+        found = [made_now.propose("r", ANSWER[:place], 20) for place in range(len(ANSWER))]
+        made_now.propose("r", (), 16)
+        return found, np.round(made_now._requests["r"]._chances[:10], 4).tolist()
+
+    wanted = drafts(drafter)
+    monkeypatch.setattr(module, "COPY_TOKENS", num_read)
+    assert drafts(made()) == wanted
+    assert max(map(len, wanted[0])) > 3
+
+
+def test_nothing_is_compiled_in_a_step_of_the_engine(drafter):
+    """One type of arguments each: those that the network was compiled for when it was made."""
+    answered(drafter)
+    drafter.begin(request())
+    drafter.see("r", looked())
+    assert drafter.propose("r", ANSWER[:4], 12)
+    for function in (read, guess, product, normed):
+        assert len(function.nopython_signatures) == 1
+
+
+def test_without_numba_it_says_what_to_install(tmp_path):
+    code = f"""
+import sys
+sys.modules["numba"] = sys.modules["llvmlite"] = None
+import headstart.cli
+from pathlib import Path
+from headstart.errors import DraftingError
+from headstart.speculation.registry import MemoryOptions, build_cascade
+from headstart.speculation.vocabulary import TextVocabulary
+try:
+    build_cascade((), TextVocabulary(100), bridge=Path({str(tmp_path)!r}))
+except DraftingError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "pip install numba" in done.stdout, done.stderr
 
 
 def test_what_the_target_said_instead_is_read(drafter):

@@ -7,13 +7,17 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
+from headstart_lab.pair import INSTALLED
+from safetensors.torch import load_file
+
+from headstart.bridges.bridge import WEIGHTS, Bridge
 from headstart.bridges.config import BridgeConfig, FeatureSize
-from headstart.bridges.context import NO_TOKEN, fitted, read_context
-from headstart.bridges.network import BridgeNetwork, match_kind
+from headstart.bridges.context import NO_TOKEN, NUM_MATCHES, fitted, match_kind, read_context
+from headstart.bridges.network import BridgeNetwork, calibrated
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.bridges.vocabulary import ANSWER, DraftVocabulary
 from headstart.training.bridge_data import BridgeData, Order
-from headstart.training.bridge_model import BridgeModel
+from headstart.training.bridge_model import Batch, BridgeModel, Seen
 from headstart.training.bridge_task import packed
 from tests.bridges import made_up
 
@@ -97,6 +101,49 @@ def test_both_networks_guess_the_same(model, vocabulary, examples, in_pieces):
         words, chances = read(network, vocabulary, example, in_pieces)
         assert words == best.indices.tolist()
         assert np.allclose(chances, torch.sigmoid(slope * odds + offset), atol=1e-4)
+
+
+def test_the_labs_bridge_guesses_as_the_network_that_was_trained():
+    """Of its own sizes, with earlier answers, features and memory's suggestions."""
+    bridge = Bridge.load(INSTALLED / "bridge")
+    model = BridgeModel(bridge.config)
+    weights = load_file(INSTALLED / "bridge" / WEIGHTS)
+    names = {name.removeprefix("features."): name for name in model.state_dict()}
+    model.load_state_dict({names[name]: weights[name] for name in names})
+    draw, words = np.random.default_rng(0), len(bridge.vocabulary)
+    config, network = bridge.config, bridge.network
+    context = draw.integers(0, words, 230).astype(np.int32)
+    followed_by = np.where(draw.random(230) < 0.9, draw.integers(0, words, 230), NO_TOKEN)
+    answer = [bridge.vocabulary.mark(ANSWER), *draw.integers(0, words, 40).tolist()]
+    suggested = np.where(draw.random(41) < 0.8, draw.integers(0, words, 41), NO_TOKEN)
+    matches = draw.integers(0, NUM_MATCHES, 41)
+    shown = {
+        feature.name: fitted(
+            feature, draw.normal(size=(feature.max_tokens, feature.size)).astype(np.float16)
+        )
+        for feature in config.features
+    }
+    batch = Batch(
+        own_ids=torch.tensor([*context.tolist(), *answer])[None],
+        followed_by=torch.tensor([*followed_by.tolist(), *[NO_TOKEN] * 41])[None] % (words + 1),
+        features={
+            name: Seen(torch.from_numpy(seen)[None], torch.ones(1, len(seen), dtype=torch.bool))
+            for name, seen in shown.items()
+        },
+        places=torch.arange(230, 271)[None],
+        suggested=torch.from_numpy(suggested)[None] % (words + 1),
+        matches=torch.from_numpy(matches)[None],
+        targets=torch.zeros(1, 41, dtype=torch.long),
+    )
+    with torch.no_grad():
+        best = model(batch)[0].max(dim=-1)
+    reading = network.read_context(context, followed_by.astype(np.int32))
+    network.look(reading, shown)
+    guesses = network.read_answer(reading, answer, suggested, matches.tolist())
+    wanted = calibrated(best.values.numpy(), model.calibration.numpy())
+    assert guesses.own_ids.tolist() == best.indices.tolist()
+    assert np.allclose(guesses.chances, wanted, atol=1e-4)
+    assert len(set(guesses.own_ids.tolist())) > 10
 
 
 def test_what_is_beside_a_row_in_a_batch_changes_nothing(model, vocabulary, examples):

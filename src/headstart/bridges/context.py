@@ -14,6 +14,8 @@ from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.vocabulary import OTHER, QUESTION, SAME, DraftVocabulary
 
 NO_TOKEN = -1
+NUM_MATCHES = 7
+"""Lengths of a match of memory's, by powers of two; 0 is none."""
 MIN_SAME = 2
 """Of the answers that are quoted, the last so many are to the same question, however old."""
 
@@ -33,6 +35,11 @@ class Context:
     own_ids: NDArray[np.int32]
     followed_by: NDArray[np.int32]
     """`NO_TOKEN` where nothing can be quoted."""
+
+
+def match_kind(match: int) -> int:
+    """Of a match of so many tokens."""
+    return min(match.bit_length(), NUM_MATCHES - 1)
 
 
 def quotable(

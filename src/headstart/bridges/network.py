@@ -1,4 +1,4 @@
-"""A bridge's network, computed with numpy: no torch beside a target, and no compiler.
+"""A bridge's network, compiled by numba: no torch beside a target, and one core.
 
 It is a causal transformer, of which the answer also attends to features of the clip. The chance of
 a word is a mixture of three: what the network says by itself, what followed a place of an earlier
@@ -8,25 +8,19 @@ answer (a pointer), and what memory suggests.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.bridges.arithmetic import Array, normed, product
 from headstart.bridges.config import BridgeConfig
-from headstart.bridges.context import NO_TOKEN
+from headstart.bridges.context import NO_TOKEN, NUM_MATCHES
+from headstart.bridges.layers import Cache, Layers, read
+from headstart.bridges.mixture import Mixture, guess
 from headstart.bridges.vocabulary import NUM_MARKS
 from headstart.errors import TrainingError
 
-Array = NDArray[np.floating[Any]]
-"""Of float32: mypy takes a product of two for float64."""
-
 ROPE_BASE = 10_000.0
-NORM_EPSILON = 1e-6
-NUM_MATCHES = 7
-"""Lengths of a match of memory's, by powers of two; 0 is none."""
-OWN, POINTER, MEMORY = range(3)
-"""The parts of the mixture, by their places in the gate."""
 
 
 def calibrated(chances: Array, calibration: Array) -> Array:
@@ -37,11 +31,6 @@ def calibrated(chances: Array, calibration: Array) -> Array:
     return right
 
 
-def match_kind(match: int) -> int:
-    """Of a match of so many tokens."""
-    return min(match.bit_length(), NUM_MATCHES - 1)
-
-
 def rope_table(num_positions: int, head_width: int) -> tuple[Array, Array]:
     """Cosines and sines, ``[positions, head_width / 2]``."""
     frequencies = ROPE_BASE ** (-np.arange(0, head_width, 2) / head_width)
@@ -49,45 +38,29 @@ def rope_table(num_positions: int, head_width: int) -> tuple[Array, Array]:
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Layer:
-    norm_attention: Array
-    qkv: Array
-    out: Array
-    norm_looking: Array
-    look_query: Array
-    look_key_value: Array
-    look_out: Array
-    norm_hidden: Array
-    up: Array
-    down: Array
-
-
 class Reading:
     """What a network has read of one sequence so far, with room for more."""
 
-    __slots__ = (
-        "followed_by",
-        "keys",
-        "length",
-        "pointer_keys",
-        "seen_keys",
-        "seen_values",
-        "values",
-    )
+    __slots__ = ("cache", "followed_by", "length", "pointer_keys")
 
     def __init__(self, config: BridgeConfig, num_positions: int) -> None:
-        head = config.width // config.num_heads
-        shape = (config.num_layers, config.num_heads, num_positions, head)
-        self.keys: Array = np.empty(shape, np.float32)
-        self.values: Array = np.empty(shape, np.float32)
+        layers, heads, head = config.num_layers, config.num_heads, config.width // config.num_heads
+        self.cache = Cache(
+            np.empty((layers, heads, num_positions, head), np.float32),
+            # A product reaches over places that a token does not see, with a share of 0.
+            np.zeros((layers, heads, head, num_positions), np.float32),
+            np.empty((layers, heads, 0, head), np.float32),
+            np.empty((layers, heads, head, 0), np.float32),
+        )
         self.length = 0
-        self.seen_keys: list[Array] = []
-        """Of the features, ``[heads, tokens, head]`` for each layer."""
-        self.seen_values: list[Array] = []
         self.followed_by: NDArray[np.int32] = np.empty(0, np.int32)
         """What can be quoted, and by which key each place of it is found."""
         self.pointer_keys: Array = np.empty((0, config.pointer_width), np.float32)
+
+    @property
+    def num_positions(self) -> int:
+        """How many tokens there is room for."""
+        return self.cache.keys.shape[2]
 
     def cut(self, length: int) -> None:
         """Forget what was read beyond so many tokens."""
@@ -104,7 +77,10 @@ class Guesses:
 
 
 class BridgeNetwork:
-    """Weights, and what they compute. Holds no state of a request; used by one thread."""
+    """Weights, and what they compute. Holds no state of a request; used by one thread.
+
+    The first network of a machine takes some seconds to make: it is compiled then.
+    """
 
     def __init__(self, config: BridgeConfig, weights: Mapping[str, Array]) -> None:
         self.config = config
@@ -118,53 +94,64 @@ class BridgeNetwork:
                 )
             return np.ascontiguousarray(found, np.float32)
 
+        def of_layers(name: str, *shape: int) -> Array:
+            places = range(config.num_layers)
+            return np.stack([weight(f"layers.{place}.{name}", *shape) for place in places])
+
         width, hidden, words = config.width, config.hidden, config.vocabulary_size
         self._embedding = weight("embedding.weight", words + NUM_MARKS, width)
-        # Turned once, so that a product reads rows as they lie in memory.
-        self._head = np.ascontiguousarray(self._embedding[:words].T)
         suggestion = weight("suggestion", width, width)
         self._suggested = self._embedding[:words] @ suggestion.T
         self._match = weight("match.weight", NUM_MATCHES, width)
         self._features = {
             feature.name: (
-                np.ascontiguousarray(weight(f"{feature.name}.weight", width, feature.size).T),
+                weight(f"{feature.name}.weight", width, feature.size),
                 weight(f"{feature.name}.places.weight", feature.max_tokens, width),
             )
             for feature in config.features
         }
         self._nothing_seen = weight("nothing_seen.weight", 1, width)
         self._norm_seen = weight("norm_seen", width)
-        self._layers = [
-            _Layer(
-                weight(f"layers.{place}.norm_attention", width),
-                np.ascontiguousarray(weight(f"layers.{place}.qkv", 3 * width, width).T),
-                np.ascontiguousarray(weight(f"layers.{place}.out", width, width).T),
-                weight(f"layers.{place}.norm_looking", width),
-                np.ascontiguousarray(weight(f"layers.{place}.look_query", width, width).T),
-                np.ascontiguousarray(weight(f"layers.{place}.look_key_value", 2 * width, width).T),
-                np.ascontiguousarray(weight(f"layers.{place}.look_out", width, width).T),
-                weight(f"layers.{place}.norm_hidden", width),
-                np.ascontiguousarray(weight(f"layers.{place}.up", hidden, width).T),
-                np.ascontiguousarray(weight(f"layers.{place}.down", width, hidden).T),
-            )
-            for place in range(config.num_layers)
-        ]
+        self._look_key_value = of_layers("look_key_value", 2 * width, width)
+        self._layers = Layers(
+            of_layers("norm_attention", width),
+            of_layers("qkv", 3 * width, width),
+            of_layers("out", width, width),
+            of_layers("norm_looking", width),
+            of_layers("look_query", width, width),
+            of_layers("look_out", width, width),
+            of_layers("norm_hidden", width),
+            of_layers("up", hidden, width),
+            of_layers("down", width, hidden),
+        )
         self._norm = weight("norm", width)
-        self._gate = np.ascontiguousarray(weight("gate.weight", 3, width).T)
-        self._gate_bias = weight("gate.bias", 3)
-        self._query = np.ascontiguousarray(weight("pointer_query", config.pointer_width, width).T)
-        self._key = np.ascontiguousarray(weight("pointer_key", config.pointer_width, width).T)
+        self._mixture = Mixture(
+            self._embedding[:words],
+            weight("gate.weight", 3, width),
+            weight("gate.bias", 3),
+            weight("pointer_query", config.pointer_width, width),
+        )
+        self._key = weight("pointer_key", config.pointer_width, width)
         self._calibration = weight("calibration", 2)
-        self._cos, self._sin = rope_table(config.max_positions, width // config.num_heads)
+        self._rope = rope_table(config.max_positions, width // config.num_heads)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compute something once: now, or it would be compiled in some step of the engine."""
+        nothing = np.array([NO_TOKEN], np.int32)
+        reading = self.read_context(np.zeros(1, np.int32), nothing)
+        self.look(reading, {})
+        self.read_answer(reading, [0], nothing, [0])
 
     def read_context(self, own_ids: NDArray[np.int32], followed_by: NDArray[np.int32]) -> Reading:
-        """Begin a sequence with what stands before the answer. No feature is seen yet."""
+        """Begin a sequence with what stands before the answer, which looks at no feature."""
         reading = Reading(self.config, len(own_ids) + 1 + self.config.max_answer_tokens)
-        self.look(reading, {})
-        hidden = self._read(reading, self._embedding[own_ids], looking=False)
+        states = self._read(reading, self._embedding[own_ids])
         quotable = followed_by != NO_TOKEN
         reading.followed_by = followed_by[quotable]
-        reading.pointer_keys = hidden[quotable] @ self._key
+        if (reading.followed_by >= self.config.vocabulary_size).any():
+            raise IndexError("a context quotes what is no word")
+        reading.pointer_keys = product(states[quotable], self._key)
         return reading
 
     def look(self, reading: Reading, features: Mapping[str, Array]) -> None:
@@ -176,14 +163,14 @@ class BridgeNetwork:
         seen = [self._nothing_seen]
         for name, (weight, places) in self._features.items():
             if name in features:
-                seen.append(features[name] @ weight + places[: len(features[name])])
-        inputs = _normed(np.concatenate(seen), self._norm_seen)
-        pairs = [
-            (inputs @ layer.look_key_value).reshape(-1, 2, heads, head).transpose(1, 2, 0, 3)
-            for layer in self._layers
-        ]
-        reading.seen_keys = [np.ascontiguousarray(key) for key, _ in pairs]
-        reading.seen_values = [np.ascontiguousarray(value) for _, value in pairs]
+                seen.append(product(features[name], weight) + places[: len(features[name])])
+        inputs = normed(np.concatenate(seen), self._norm_seen)
+        pairs = np.stack([product(inputs, weight) for weight in self._look_key_value])
+        pairs = pairs.reshape(len(pairs), len(inputs), 2, heads, head)
+        reading.cache = reading.cache._replace(
+            seen_keys=np.ascontiguousarray(pairs[:, :, 0].transpose(0, 2, 1, 3)),
+            seen_values=np.ascontiguousarray(pairs[:, :, 1].transpose(0, 2, 3, 1)),
+        )
 
     def read_answer(
         self,
@@ -197,84 +184,20 @@ class BridgeNetwork:
         ``suggested`` is what memory would say after each, `NO_TOKEN` where it knows nothing, and
         ``matches`` how many tokens it found that by, as `match_kind` tells them apart.
         """
-        inputs = self._embedding[list(own_ids)] + self._match[list(matches)]
-        next_ids = np.asarray(suggested)
+        states: Array = self._embedding[list(own_ids)] + self._match[list(matches)]
+        next_ids = np.asarray(suggested, np.int32)
         known = next_ids != NO_TOKEN
-        inputs[known] += self._suggested[next_ids[known]]
-        hidden = self._read(reading, inputs, looking=True)
-        return self._guess(reading, hidden, next_ids, known)
+        states[known] += self._suggested[next_ids[known]]
+        states = self._read(reading, states)
+        words, chances = guess(
+            self._mixture, states, reading.pointer_keys, reading.followed_by, next_ids
+        )
+        return Guesses(words, calibrated(chances, self._calibration))
 
-    def _guess(
-        self,
-        reading: Reading,
-        hidden: Array,
-        next_ids: NDArray[np.int64],
-        known: NDArray[np.bool_],
-    ) -> Guesses:
-        weighed = hidden @ self._gate + self._gate_bias
-        weighed[~known, MEMORY] = -np.inf
-        if not len(reading.followed_by):
-            weighed[:, POINTER] = -np.inf
-        gates = _softmax(weighed)
-        chances = _softmax(hidden @ self._head) * gates[:, OWN, None]
-        rows = np.arange(len(hidden))
-        if len(reading.followed_by):
-            scores = hidden @ self._query @ reading.pointer_keys.T
-            quoted = _softmax(scores / np.sqrt(np.float32(self.config.pointer_width)))
-            quoted *= gates[:, POINTER, None]
-            for row in rows:
-                chances[row] += np.bincount(
-                    reading.followed_by, quoted[row], minlength=chances.shape[1]
-                )
-        chances[rows[known], next_ids[known]] += gates[known, MEMORY]
-        best = chances.argmax(axis=1)
-        return Guesses(best, calibrated(chances[rows, best], self._calibration))
-
-    def _read(self, reading: Reading, inputs: Array, *, looking: bool) -> Array:
+    def _read(self, reading: Reading, states: Array) -> Array:
         """Add tokens to a sequence; returns the last layer's state of each."""
-        config = self.config
-        heads, start, num = config.num_heads, reading.length, len(inputs)
-        stop, head = start + num, config.width // config.num_heads
-        cos, sin = self._cos[start:stop], self._sin[start:stop]
-        scale = np.float32(head**-0.5)
-        future = np.triu(np.full((num, num), -np.inf, np.float32), 1) if num > 1 else None
-        states = inputs
-        for place, layer in enumerate(self._layers):
-            qkv = (_normed(states, layer.norm_attention) @ layer.qkv).reshape(num, 3, heads, head)
-            query, key, value = qkv.transpose(1, 2, 0, 3)
-            reading.keys[place, :, start:stop] = _turned(key, cos, sin)
-            reading.values[place, :, start:stop] = value
-            keys = reading.keys[place, :, :stop]
-            scores = (_turned(query, cos, sin) * scale) @ keys.transpose(0, 2, 1)
-            if future is not None:
-                scores[:, :, start:] += future
-            mixed = _softmax(scores) @ reading.values[place, :, :stop]
-            states = states + mixed.transpose(1, 0, 2).reshape(num, config.width) @ layer.out
-            if looking:
-                query = (_normed(states, layer.norm_looking) @ layer.look_query) * scale
-                query = query.reshape(num, heads, head).transpose(1, 0, 2)
-                shares = _softmax(query @ reading.seen_keys[place].transpose(0, 2, 1))
-                looked = (shares @ reading.seen_values[place]).transpose(1, 0, 2)
-                states = states + looked.reshape(num, config.width) @ layer.look_out
-            inner = np.maximum(_normed(states, layer.norm_hidden) @ layer.up, 0.0)
-            states = states + np.square(inner) @ layer.down
-        reading.length = stop
-        return _normed(states, self._norm)
-
-
-def _normed(states: Array, weight: Array) -> Array:
-    mean = np.einsum("nd,nd->n", states, states) / states.shape[1]
-    normed: Array = states * (weight / np.sqrt(mean + NORM_EPSILON)[:, None])
-    return normed
-
-
-def _turned(vectors: Array, cos: Array, sin: Array) -> Array:
-    """Rotary positions: of each vector the first half is turned with the second."""
-    first, second = np.split(vectors, 2, axis=-1)
-    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
-
-
-def _softmax(scores: Array) -> Array:
-    exponents = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    shares: Array = exponents / exponents.sum(axis=-1, keepdims=True)
-    return shares
+        if reading.length + len(states) > min(reading.num_positions, len(self._rope[0])):
+            raise IndexError("a sequence has no room for more tokens")
+        read(self._layers, reading.cache, reading.length, *self._rope, states)
+        reading.length += len(states)
+        return normed(states, self._norm)

@@ -84,7 +84,7 @@ def evaluate(
     evaluation = Evaluation(
         workloads(held_out),
         [*memories(known), *registered(also or [], known)],
-        bridges(bridge or [], load_bridge, known),
+        bridges(bridge or [], load_bridge, known, held_out.manifest.target),
         held_out.manifest.features,
     )
     with _bar(console) as bar:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.bridges.bridge import Bridge
 from headstart.errors import DraftingError
+from headstart.speculation.bridge import BridgeDrafter
+from headstart.speculation.memory import Memory
 from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
@@ -72,7 +73,7 @@ class Sources:
         if self.memory_log is not None:
             read_memory_log(self.memory_log)
         if self.bridge is not None:
-            Bridge.load(self.bridge)
+            BridgeDrafter.load(self.bridge, Memory())
 
     @classmethod
     def parse(cls, given: Any) -> Self:

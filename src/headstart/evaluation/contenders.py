@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from headstart.bridges.config import read_config
+from headstart.collect.checkpoint import Checkpoint
 from headstart.errors import EvaluationError
 from headstart.evaluation.known_answers import KnownAnswers
 from headstart.evaluation.shown import SELECTIONS, Shown
@@ -75,14 +77,27 @@ class Bridge:
         return Shown(self.load(self.directory, self.known.memory()), names, stream)
 
 
-def bridges(directories: Sequence[Path], load: Load, known: KnownAnswers) -> list[Bridge]:
-    """One a directory; several are told apart by their directories' names."""
+def bridges(
+    directories: Sequence[Path], load: Load, known: KnownAnswers, target: Checkpoint
+) -> list[Bridge]:
+    """One a directory; several are told apart by their directories' names.
+
+    Refused where one was trained for another target than the one whose answers are replayed.
+    """
     names = [directory.resolve().name for directory in directories]
     if len(set(names)) < len(names):
         raise EvaluationError(
             "two bridges lie in directories of the same name, by which the table tells them"
             " apart: rename one"
         )
+    for directory in directories:
+        _, verifier = read_config(directory)
+        if verifier.digest != target.digest:
+            raise EvaluationError(
+                f"{directory} was trained for another target ({verifier.name}) than the records"
+                f" are of ({target.name}): name a bridge that headstart train bridge trained on"
+                " records of this target, or collect records of the bridge's"
+            )
     if len(directories) == 1:
         return [Bridge(directories[0], load, known)]
     return [

@@ -8,23 +8,32 @@ and memory looks again from there. So a draft takes a few readings, not one for 
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.bridges.bridge import Bridge
-from headstart.bridges.context import NO_TOKEN, EarlierAnswer, fitted, read_context
-from headstart.bridges.network import Reading, match_kind
+from headstart.bridges.context import (
+    NO_TOKEN,
+    EarlierAnswer,
+    fitted,
+    match_kind,
+    read_context,
+)
 from headstart.bridges.vocabulary import ANSWER
+from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, Found, StreamKey
 from headstart.speculation.memory import Memory
+
+if TYPE_CHECKING:
+    from headstart.bridges.bridge import Bridge
+    from headstart.bridges.network import Reading
 
 SURE = 0.6
 """A chance of being right from which on a bridge's word goes before memory's."""
 MIN_CHANCE = 0.02
 """Of all words of a draft being right: a draft that is less likely to be goes no further."""
-COPY_TOKENS = 12
+COPY_TOKENS = 7
 """Of memory's copy, read at a time: what is read beyond a disagreement is read in vain."""
 MAX_STREAMS = 4096
 MAX_READINGS = 64
@@ -41,7 +50,7 @@ class BridgeDrafter:
 
     name = "bridge"
 
-    def __init__(self, bridge: Bridge, memory: Memory) -> None:
+    def __init__(self, bridge: "Bridge", memory: Memory) -> None:
         self._bridge = bridge
         self.memory = memory
         self._streams: OrderedDict[StreamKey, deque[EarlierAnswer]] = OrderedDict()
@@ -50,8 +59,16 @@ class BridgeDrafter:
 
     @classmethod
     def load(cls, directory: Path, memory: Memory) -> Self:
-        """The bridge of a directory."""
-        return cls(Bridge.load(directory), memory)
+        """The bridge of a directory. The first one of a machine is compiled, for some seconds."""
+        try:
+            from headstart.bridges.bridge import Bridge
+
+            return cls(Bridge.load(directory), memory)
+        except ImportError as error:
+            raise DraftingError(
+                "a bridge needs numba and safetensors, which come with vLLM: pip install numba"
+                " safetensors, or leave the bridge out"
+            ) from error
 
     def begin(self, request: DraftRequest) -> None:
         history = self._streams.get(request.stream, ()) if request.remembered else ()
@@ -110,12 +127,13 @@ class _Drafting:
     """One answer, and how much of it the network has read."""
 
     def __init__(
-        self, bridge: Bridge, request: DraftRequest, history: Sequence[EarlierAnswer]
+        self, bridge: "Bridge", request: DraftRequest, history: Sequence[EarlierAnswer]
     ) -> None:
         self.request = request
         self._bridge, self._network = bridge, bridge.network
         self._history = history
         self._answer_mark = bridge.vocabulary.mark(ANSWER)
+        self._end_ids = {int(bridge.vocabulary.target_ids[own]) for own in bridge.config.end_ids}
         self._seen: dict[str, NDArray[np.float32]] = {}
         self._reading: Reading | None = None
         self._start = 0
@@ -123,7 +141,7 @@ class _Drafting:
         self._words: list[int] = []  # the own ids guessed after the mark, and after each of them
         self._chances: list[float] = []
 
-    def open(self) -> Reading:
+    def open(self) -> "Reading":
         """What was read, which is all before the answer at least."""
         if self._reading is None:
             request, bridge = self.request, self._bridge
@@ -159,49 +177,60 @@ class _Drafting:
         if max_tokens < 1:
             return []
         known, reading = list(confirmed), self.open()
+        target_ids = self._bridge.vocabulary.target_ids
         self._keep(reading, _num_common(self._said, known), with_mark=True)
         chance = 1.0
-        while len(known) - len(confirmed) < max_tokens and chance >= MIN_CHANCE:
+        copy: list[int] = []  # what memory would say next, and how many tokens it found that by
+        match = 0
+        while (left := len(confirmed) + max_tokens - len(known)) and chance >= MIN_CHANCE:
+            if not copy:
+                found = memory.propose(self.request.id, known, most - len(known) + 1)
+                copy = list(found)
+                match = found.match if isinstance(found, Found) else 0
+            num_read = min(COPY_TOKENS, left - 1, len(copy))
             # One more than is read: it is what memory suggests after the last.
-            copied = memory.propose(self.request.id, known, min(COPY_TOKENS, most - len(known)) + 1)
-            copy = list(copied)
-            match = copied.match if isinstance(copied, Found) else 0
-            num_read = self._read(memory, reading, known, copy, match)
-            for token in copy if num_read < len(copy) else [*copy, None]:
+            ahead = copy[: num_read + 1]
+            self._read(memory, reading, known, ahead, num_read, match)
+            for token in ahead if num_read < len(ahead) else [*ahead, None]:
                 place = len(known)
                 word, sure = self._words[place], self._chances[place]
-                guess = int(self._bridge.vocabulary.target_ids[word])
+                guess = int(target_ids[word])
                 follows = token is not None and (token == guess or sure < SURE)
                 known.append(token if follows and token is not None else guess)
                 chance *= sure if known[-1] == guess else max(1.0 - sure, 1e-3)
-                ended = self._bridge.vocabulary.own(known[-1:])[0] in self._bridge.config.end_ids
-                if ended or len(known) - len(confirmed) >= max_tokens:
+                if known[-1] in self._end_ids or len(known) - len(confirmed) >= max_tokens:
                     return known[len(confirmed) :]
                 if not follows or chance < MIN_CHANCE:
                     break
+            copy, match = (copy[len(ahead) :], match + len(ahead)) if follows else ([], 0)
             self._keep(reading, _num_common(self._said, known), with_mark=True)
         return known[len(confirmed) :]
 
-    def _keep(self, reading: Reading, num_said: int, *, with_mark: bool) -> None:
+    def _keep(self, reading: "Reading", num_said: int, *, with_mark: bool) -> None:
         """Forget what was read beyond so many tokens of the answer."""
         num_guesses = min(num_said + 1, len(self._words)) if with_mark else 0
         del self._said[num_said:], self._words[num_guesses:], self._chances[num_guesses:]
         reading.cut(self._start + num_guesses)
 
     def _read(
-        self, memory: Memory, reading: Reading, known: list[int], copy: list[int], match: int
-    ) -> int:
-        """Read what is not read of ``known``, then of ``copy``; returns how much of the copy."""
+        self,
+        memory: Memory,
+        reading: "Reading",
+        known: list[int],
+        ahead: list[int],
+        num_ahead: int,
+        match: int,
+    ) -> None:
+        """Read what is not read of ``known``, then so many tokens of memory's copy ``ahead``."""
         read = len(self._words)  # the mark counts as one
         num_known = len(known)
-        followed = [*known, *copy]
-        tokens = followed[: num_known + COPY_TOKENS]
-        new = tokens[max(0, read - 1) :] if read else tokens
-        own = list(self._bridge.vocabulary.own(new))
+        followed = [*known, *ahead]
+        tokens = followed[: num_known + num_ahead]
+        own = list(self._bridge.vocabulary.own(tokens[max(0, read - 1) :]))
         if not read:
             own.insert(0, self._answer_mark)
         if not own:
-            return len(tokens) - num_known
+            return
         suggested, matches = [], []
         for place in range(read, read + len(own)):  # so many tokens of the answer are before it
             if place < num_known:
@@ -219,7 +248,6 @@ class _Drafting:
         self._said = tokens
         self._words += guesses.own_ids.tolist()
         self._chances += guesses.chances.tolist()
-        return len(tokens) - num_known
 
 
 def _num_common(read: Sequence[int], known: Sequence[int]) -> int:

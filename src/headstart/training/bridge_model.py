@@ -6,15 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
+from headstart.bridges.arithmetic import NORM_EPSILON
 from headstart.bridges.config import BridgeConfig
-from headstart.bridges.network import (
-    MEMORY,
-    NORM_EPSILON,
-    NUM_MATCHES,
-    OWN,
-    POINTER,
-    rope_table,
-)
+from headstart.bridges.context import NUM_MATCHES
+from headstart.bridges.mixture import MEMORY, OWN, POINTER
+from headstart.bridges.network import rope_table
 from headstart.bridges.vocabulary import NUM_MARKS
 
 _EMBEDDED, _SMALL = 0.05, 0.02

@@ -8,8 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from headstart.bridges.config import BridgeConfig
-from headstart.bridges.context import NO_TOKEN, fitted, read_context
-from headstart.bridges.network import match_kind
+from headstart.bridges.context import NO_TOKEN, fitted, match_kind, read_context
 from headstart.bridges.vocabulary import ANSWER, UNKNOWN, DraftVocabulary
 from headstart.training.bridge_data import BridgeData, Example
 from headstart.training.bridge_model import Batch, BridgeModel, Seen

@@ -4,14 +4,12 @@ Answers stand one after another, each led by its question's mark. A place is a t
 are only appended to, so a thread may read what was there when it began while another appends.
 """
 
-from hashlib import sha256
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite.binding import ffi
-from numba import njit
 from numpy.typing import NDArray
+
+from headstart.compilation import compiled
 
 CONTEXT_LENGTHS = (8, 4, 2, 1)
 """Of these many tokens the places of occurrence are chained; deepest first."""
@@ -20,28 +18,6 @@ LAST_WORD = 3  # the index of contexts of one token
 NUM_COMMON = 8
 SPREAD_SLOTS = 1 << 14
 _HIGH = np.uint64(32)
-
-
-def _have_no_dict(library: Any) -> None:
-    """Let llvmlite's library say that it has no ``__dict__``; it claims to have any attribute.
-
-    vLLM on a CPU looks into the ``__dict__`` of every value of every module when an engine starts,
-    and would end there in a process that has imported numba before.
-    """
-    claims = type(library).__getattr__
-
-    def getattr_(self: Any, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return claims(self, name)
-
-    type(library).__getattr__ = getattr_
-
-
-_have_no_dict(ffi.lib)
-_SOURCES = sha256(
-    b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-).hexdigest()[:8]
 
 
 class Arrays(NamedTuple):
@@ -67,22 +43,6 @@ class Arrays(NamedTuple):
     """The tokens that are said most often; -1 as long as they are not known."""
     spread: NDArray[np.int32]
     """By hash of a token, how many answers say it."""
-
-
-def compiled(function: Any) -> Any:
-    """Compile when it is first called, and keep the machine code on disk where that is possible.
-
-    It runs without Python's lock: a thread that learns holds up nobody.
-    """
-    # numba keeps code by the date of its own file, but it contains constants and functions of the
-    # files beside it. So the name it is kept by tells what all of them said.
-    function.__qualname__ += f"_{_SOURCES}"
-    # Nothing raises: a division by zero gives what is no number, and is found out later.
-    options = {"nogil": True, "fastmath": True, "error_model": "numpy"}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # no directory can be written
-        return njit(**options)(function)
 
 
 @compiled

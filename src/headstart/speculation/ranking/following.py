@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.compilation import compiled
 from headstart.speculation.ranking.arrays import (
     CONTEXT_LENGTHS,
     LAST_WORD,
     NUM_LENGTHS,
     Arrays,
-    compiled,
     slot_of_context,
 )
 from headstart.speculation.ranking.network import (

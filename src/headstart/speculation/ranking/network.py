@@ -8,7 +8,7 @@ makes the word that was said more likely among them.
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.speculation.ranking.arrays import compiled
+from headstart.compilation import compiled
 from headstart.speculation.ranking.places import (
     LONGEST,
     MAX_PLACES,

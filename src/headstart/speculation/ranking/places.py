@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.compilation import compiled
 from headstart.speculation.ranking.arrays import (
     CONTEXT_LENGTHS,
     LAST_WORD,
     NUM_COMMON,
     NUM_LENGTHS,
     Arrays,
-    compiled,
     count_common,
     slot_of_token,
 )
