@@ -29,7 +29,7 @@ class AnswerListener(Protocol):
     """Is told of each question, in the front end's event loop. It returns at once."""
 
     def asked(self, question: Question) -> None:
-        """A question is on its way to the engine."""
+        """A question is on its way to the engine. May be told of the same one twice."""
         ...
 
     def answered(self, question: Question, record: RequestRecord) -> None:
@@ -64,6 +64,11 @@ class FrontEnd:
         """How different a clip's events are from the stream's last; see `Scenes`. Thread-safe."""
         return 0.0 if stream is None else self._scenes.change(stream, events)
 
+    def announce(self, question: Question) -> None:
+        """A question will be asked as soon as its clip is decoded: the listeners may begin."""
+        for listener in self._listeners:
+            listener.asked(question)
+
     @contextlib.contextmanager
     def asking(self, question: Question, record: RequestRecord) -> Iterator["Asking"]:
         """Have a question drafted and recorded until the block is left.
@@ -72,8 +77,8 @@ class FrontEnd:
         """
         asking = Asking(question, record, self.engine)
         with contextlib.ExitStack() as block:
+            self.announce(question)
             for listener in self._listeners:
-                listener.asked(question)
                 block.callback(listener.answered, question, record)
             block.enter_context(self.engine.recording(record))
             if self.drafter is not None and question.is_drafted:
