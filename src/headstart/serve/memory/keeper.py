@@ -147,9 +147,6 @@ class MemoryKeeper:
         opened = await self._from_store(stream)
         if opened is None:
             return
-        if opened.stream != stream:
-            self._failed(SealError("the store returned another stream's memory"))
-            return
         try:
             await self._memory.take(stream, opened.snapshot)
         except Exception as error:
@@ -162,7 +159,10 @@ class MemoryKeeper:
             return None
         try:
             data = await _in_thread(self._store.get, stream)
-            return None if data is None else self._seal.open(data, stream.tenant)
+            opened = None if data is None else self._seal.open(data, stream.tenant)
+            if opened is not None and opened.stream != stream:
+                raise SealError("the store has returned another stream's memory")
+            return opened
         except Exception as error:
             self._failed(error)
             return None
