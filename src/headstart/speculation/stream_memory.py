@@ -98,11 +98,12 @@ class StreamMemory:
 
         Answers from elsewhere may be older than those learnt before them.
         """
-        num_old = max((n for n, at in enumerate(self._said_at_s, 1) if at < time_s), default=0)
-        if num_old:
-            self.forget(num_old)
-            self._cut()
-        return bool(num_old)
+        old = np.flatnonzero(np.array(self._said_at_s) < time_s)
+        if not len(old):
+            return False
+        self.forget(int(old[-1]) + 1)
+        self._cut()
+        return True
 
     def compact(self) -> None:
         """Take no more room than the answers need that are remembered."""
