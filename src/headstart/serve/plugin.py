@@ -181,8 +181,9 @@ class HeadstartMiddleware:
             admission = self._gateway.entrance.admission
             self._access_log.note(event="draining", in_flight=admission.num_in_flight)
             # Streams go elsewhere from now on, and are looked for in the store there.
-            await self._save_memory()
+            saving = asyncio.ensure_future(self._save_memory())
             drained = await self._drained(admission, drain_s)
+            await saving
             await self._save_memory()
             self._access_log.note(event="drained" if drained else "gave up draining")
             self._state.server.force_exit = not drained

@@ -57,22 +57,21 @@ class MemoryKeeper:
         self._begin(self._sweep())
 
     def asked(self, question: Question) -> None:
-        """Look for the memory of a stream that is new here."""
+        """Look for the memory of a stream that is new here. Who asks privately is not stored."""
         stream = question.stream
-        if self._store is None or stream is None or stream in self._known:
+        if self._store is None or stream is None:
+            return
+        if question.is_private:
+            _add(self._private, stream)
+        if stream in self._known:
             return
         _add(self._known, stream)
         self._begin(self._load(stream))
 
     def answered(self, question: Question, record: RequestRecord) -> None:
-        """Have the stream saved soon; one that asks privately is never stored."""
-        stream = question.stream
-        if self._store is None or stream is None or not record.token_ids:
-            return
-        if question.is_private:
-            _add(self._private, stream)
-        if stream not in self._private:
-            self._changed[stream] = None
+        """Have the stream saved soon."""
+        if self._store is not None and question.stream is not None and record.token_ids:
+            self._changed[question.stream] = None
 
     async def streams(self, tenant: str) -> list[dict[str, Any]]:
         """What is remembered of each stream of a tenant, by the engine, in the store, or both."""
@@ -99,7 +98,7 @@ class MemoryKeeper:
         assert self._seal is not None
         opened = self._seal.open(data, stream.tenant)
         await self._memory.take(stream, opened.snapshot)
-        if self._store is not None and stream not in self._private:
+        if self._store is not None:
             self._changed[stream] = None
         return opened
 
@@ -124,18 +123,22 @@ class MemoryKeeper:
     async def save(self) -> None:
         """Save all streams that have changed. Those that cannot be saved now are tried again."""
         waiting, self._changed = self._changed, {}
-        for stream in list(waiting):
-            try:
-                async with self._lock:
-                    await self._save(stream)
-            except Exception as error:
-                self._changed = {**waiting, **self._changed}
-                self._failed(error)
-                return
-            del waiting[stream]
+        try:
+            for stream in list(waiting):
+                try:
+                    async with self._lock:
+                        await self._save(stream)
+                except StoreError as error:
+                    self._failed(error)
+                    return
+                except Exception as error:
+                    self._failed(error)  # of the engine, or of this stream alone
+                del waiting[stream]
+        finally:
+            self._changed = {**waiting, **self._changed}
 
     async def _save(self, stream: StreamKey) -> None:
-        if self._store is None or self._seal is None:
+        if self._store is None or self._seal is None or stream in self._private:
             return
         snapshot = await self._memory.export(stream)
         if snapshot is None:
