@@ -20,6 +20,7 @@ from headstart.bench.replay import DraftLimits, replay
 from headstart.speculation import stream_memory as memory_module
 from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
+from headstart.speculation.question_mark import question_mark
 from headstart.speculation.verdict import num_agreeing
 
 NUM_ANSWERS = 512  # as many as `Memory` remembers
@@ -46,7 +47,7 @@ class PlacesMemory:
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         request = self._requests.pop(request_id)
-        said = (memory_module._mark(request.question), *answer)
+        said = (question_mark(request.question), *answer)
         self._answers.append(said)
         for stop in range(1, len(said)):
             for length in memory_module.CONTEXT_LENGTHS:
@@ -57,7 +58,7 @@ class PlacesMemory:
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
         request = self._requests[request_id]
-        said = [memory_module._mark(request.question), *confirmed]
+        said = [question_mark(request.question), *confirmed]
         known = len(said)
         for _ in range(self.max_pieces):
             missing = max_tokens - (len(said) - known)

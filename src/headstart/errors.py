@@ -57,6 +57,10 @@ class SourceError(HeadstartError):
     """A camera, or another source of live frames, cannot be read."""
 
 
+class ServerRefusedError(HeadstartError):
+    """A server cannot be reached, or does not do what a client asks of it."""
+
+
 class ReplayError(HeadstartError):
     """A file of logged answers cannot be replayed."""
 

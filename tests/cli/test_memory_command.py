@@ -1,4 +1,7 @@
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 from typer.testing import CliRunner
@@ -61,3 +64,90 @@ def test_a_broken_row_is_named_by_its_line(tmp_path):
     assert result.exit_code == 1
     assert "line 2" in result.output
     assert not out.exists()
+
+
+class Routes(BaseHTTPRequestHandler):
+    """Notes what is asked of it, and answers as the memory routes do."""
+
+    asked: ClassVar[list[tuple[str, str, str, bytes]]] = []
+
+    def _answer(self):
+        length = int(self.headers.get("content-length") or 0)
+        body = self.rfile.read(length)
+        self.asked.append((self.command, self.path, self.headers["authorization"], body))
+        status, content = 200, b"sealed bytes"
+        if "missing" in self.path:
+            error = {"message": "nothing is remembered of this stream"}
+            status, content = 404, json.dumps({"error": error}).encode()
+        elif self.command == "POST":
+            content = b'{"stream": "back", "from": "front", "answers": 7}'
+        elif self.path.endswith("/memory"):
+            row = {"stream": "front", "answers": 7, "bytes": 99, "stored_bytes": 5, "newest_s": 1e9}
+            content = json.dumps({"data": [row], "keep_days": 7.0}).encode()
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def address():
+    Routes.asked.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Routes)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def ask_server(address, *words):
+    options = ["--url", address, "--key", "sk-north"]
+    return CliRunner().invoke(app, ["memory", *words, *options])
+
+
+def test_a_server_is_asked_what_it_remembers(address):
+    result = ask_server(address, "show")
+    assert result.exit_code == 0, result.output
+    assert "front: 7 answers, 99 bytes, 5 stored, the last 2001-09-09" in result.output
+    assert "kept for 7 days" in result.output
+    assert Routes.asked == [("GET", "/v1/headstart/memory", "Bearer sk-north", b"")]
+
+
+def test_a_stream_is_written_to_a_file_and_brought_under_another_name(address, tmp_path):
+    file = tmp_path / "front.memory"
+    result = ask_server(address, "export", "front door", "--out", str(file))
+    assert result.exit_code == 0, result.output
+    assert file.read_bytes() == b"sealed bytes"
+    result = ask_server(address, "restore", "back", str(file))
+    assert result.exit_code == 0, result.output
+    assert "back remembers 7 answers of front" in result.output
+    paths = [(method, path, body) for method, path, _, body in Routes.asked]
+    assert paths == [
+        ("GET", "/v1/headstart/memory/export?stream=front+door", b""),
+        ("POST", "/v1/headstart/memory/import?stream=back", b"sealed bytes"),
+    ]
+
+
+def test_all_is_forgotten_only_where_that_is_said(address):
+    assert ask_server(address, "forget", "front").exit_code == 0
+    assert ask_server(address, "forget", "--all").exit_code == 0
+    assert ask_server(address, "forget").exit_code != 0
+    assert ask_server(address, "forget", "front", "--all").exit_code != 0
+    assert [path for _, path, _, _ in Routes.asked] == [
+        "/v1/headstart/memory?stream=front",
+        "/v1/headstart/memory?all=true",
+    ]
+
+
+def test_what_a_server_refuses_is_said(address, tmp_path):
+    result = ask_server(address, "export", "missing", "--out", str(tmp_path / "file"))
+    assert result.exit_code == 1
+    assert "nothing is remembered of this stream" in result.output
+    assert not (tmp_path / "file").exists()
+    result = ask_server("http://127.0.0.1:9", "show")
+    assert result.exit_code == 1
+    assert "cannot be reached" in result.output

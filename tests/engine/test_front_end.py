@@ -115,12 +115,16 @@ def test_a_question_that_is_not_drafted_says_nothing_to_the_drafters(ask):
 
 
 def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
-    told = []
-    front_end = FrontEnd(
-        headstart.target.front_end.engine,
-        None,
-        on_answer=lambda question, record: told.append((question, record)),
-    )
+    asked_about, told = [], []
+
+    class Listener:
+        def asked(self, question):
+            asked_about.append(question)
+
+        def answered(self, question, record):
+            told.append((question, record))
+
+    front_end = FrontEnd(headstart.target.front_end.engine, None, listeners=[Listener()])
     target = Target(headstart.target.view, front_end)
     session = Session(target, headstart.loop, StreamKey("north", "camera"), Manner())
     (asked,) = random_asked(rng, 1)
@@ -131,7 +135,7 @@ def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
         asked_again = session.question(clip, "What else?", 200, None)
         events = target.ask(asked_again, streaming=True)
         await anext(events)
-        assert len(told) == 1
+        assert (len(asked_about), len(told)) == (2, 1)
         await events.aclose()
 
     headstart.loop.submit(left_early()).result(60)

@@ -76,6 +76,12 @@ def answer_log(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def memory_key() -> bytes:
+    """What `server` seals memories with."""
+    return b"a key of the tests, longer than short"
+
+
+@pytest.fixture(scope="session")
 def server(
     tmp_path_factory,
     clips,
@@ -85,10 +91,12 @@ def server(
     hook_port,
     broker_port,
     answer_log,
+    memory_key,
 ) -> Iterator[Server]:
     """Started by the command that `headstart serve --print-vllm-flags` prints."""
     home = tmp_path_factory.mktemp("server")
     (home / "channel").mkdir(mode=0o700)
+    (home / "memory.key").write_bytes(memory_key)
     config, port = home / "headstart.toml", free_port()
     tables = {
         "server": {
@@ -112,6 +120,7 @@ def server(
             "max_live_waiting_bytes": MAX_LIVE_WAITING_BYTES,
         },
         "media": {"root": clips},
+        "memory": {"key_file": home / "memory.key", "store": home / "memories"},
         "cameras": {
             "hosts": [f"127.0.0.1:{camera_port}"],
             "hooks": [f"http://127.0.0.1:{hook_port}", f"mqtt://127.0.0.1:{broker_port}"],

@@ -197,6 +197,12 @@ def ask(client: httpx.Client, body: dict[str, Any], **wishes: Any) -> dict[str, 
     return reply.json()
 
 
+def from_memory(answer: dict[str, Any]) -> tuple[int, int]:
+    """Of an answer, how many tokens memory drafted and how many of them the target said."""
+    counts = answer["headstart"]["sources"].get("memory", {})
+    return counts.get("drafted_tokens", 0), counts.get("accepted_tokens", 0)
+
+
 def ask_at_once(server: Server, body: dict[str, Any], count: int) -> list[httpx.Response]:
     """The replies to as many requests, each on a connection of its own."""
     with ThreadPoolExecutor(count) as threads:

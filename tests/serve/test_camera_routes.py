@@ -11,6 +11,7 @@ from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
 from headstart.serve.live.camera_routes import CameraRoutes
+from headstart.serve.memory.routes import MemoryRoutes
 from headstart.serve.quota import Quota
 from headstart.serve.routes import CAMERAS, find_route
 from headstart.serve.settings import Limits, Settings
@@ -33,7 +34,9 @@ def gateway(tmp_path, registry: Registry | None, **limits) -> Gateway:
     entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
     routes = CameraRoutes(settings, entrance, registry)
     log, beat = AccessLog(tmp_path / "log"), Heartbeat(respond, 30.0)
-    return Gateway(None, settings, Answers(), log, entrance, beat, routes)
+    return Gateway(
+        None, settings, Answers(), log, entrance, beat, routes, MemoryRoutes(settings, None)
+    )
 
 
 def asking(made: Gateway, client: Client, method: str, path: str, **headers: str):

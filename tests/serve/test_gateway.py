@@ -12,6 +12,7 @@ from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
 from headstart.serve.live.camera_routes import CameraRoutes
+from headstart.serve.memory.routes import MemoryRoutes
 from headstart.serve.quota import Quota
 from headstart.serve.routes import CAMERAS
 from headstart.serve.settings import Limits, Settings
@@ -49,7 +50,8 @@ def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
     access_log = AccessLog(tmp_path / "log")
     entrance = Entrance(settings, Quota(bounds), lambda said: None)
     cameras = CameraRoutes(settings, entrance, None)
-    return Gateway(None, settings, answers, access_log, entrance, Heartbeat(respond, 30.0), cameras)
+    memory, heartbeat = MemoryRoutes(settings, None), Heartbeat(respond, 30.0)
+    return Gateway(None, settings, answers, access_log, entrance, heartbeat, cameras, memory)
 
 
 def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
@@ -171,8 +173,9 @@ def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants)
         access_log, quota = AccessLog(tmp_path / "log"), Quota(settings.limits)
         entrance = Entrance(settings, quota, lambda said: None)
         cameras = CameraRoutes(settings, entrance, None)
+        memory = MemoryRoutes(settings, None)
         beat = Heartbeat(respond, 30.0)
-        return Gateway(None, settings, Answers(), access_log, entrance, beat, cameras)
+        return Gateway(None, settings, Answers(), access_log, entrance, beat, cameras, memory)
 
     asked = (("POST", CHAT), ("GET", "/metrics"), ("GET", "/demo"), ("GET", "/version"))
     asked += (("POST", CAMERAS), ("GET", CAMERAS), ("DELETE", f"{CAMERAS}/x"))

@@ -351,6 +351,7 @@ def gateway_of(home: Path, answering: Stream, **tables):
     from headstart.serve.gateway import Gateway
     from headstart.serve.heartbeat import Heartbeat
     from headstart.serve.live.camera_routes import CameraRoutes
+    from headstart.serve.memory.routes import MemoryRoutes
     from headstart.serve.quota import Quota
     from headstart.serve.settings import Settings
 
@@ -359,7 +360,8 @@ def gateway_of(home: Path, answering: Stream, **tables):
     heartbeat = Heartbeat(lambda: asyncio.sleep(0), 30.0)
     entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
     cameras = CameraRoutes(settings, entrance, None)
-    return Gateway(None, settings, answering, access_log, entrance, heartbeat, cameras)
+    memory = MemoryRoutes(settings, None)
+    return Gateway(None, settings, answering, access_log, entrance, heartbeat, cameras, memory)
 
 
 async def request(gateway, key: str, read=lambda message: asyncio.sleep(0)) -> dict:

@@ -53,7 +53,7 @@ def tokens_in(file):
 def logged(directory, *answers, max_tenant_bytes=LARGE):
     logs = TenantLogs(directory, max_tenant_bytes)
     for asked, answered in answers:
-        logs.note(asked, answered)
+        logs.answered(asked, answered)
     logs.close()
 
 
@@ -163,7 +163,7 @@ def test_a_disk_that_hangs_costs_rows_and_nobodys_time(tmp_path, monkeypatch):
     monkeypatch.setattr(TenantLogs, "_append", slowly)
     logs, before, start_s = TenantLogs(tmp_path, LARGE), counted("dropped"), time.monotonic()
     for number in range(MAX_WAITING_ROWS + 11):
-        logs.note(question(), record(number))
+        logs.answered(question(), record(number))
     assert time.monotonic() - start_s < 5
     # One may be in the thread's hands already.
     assert 10 <= counted("dropped") - before <= 11
@@ -201,7 +201,7 @@ from pathlib import Path
 from tests.serve.test_tenant_logs import TenantLogs, question, record
 logs = TenantLogs(Path(sys.argv[1]), 1 << 30)
 for number in itertools.count():
-    logs.note(question(words="x" * 5000), record(number))
+    logs.answered(question(words="x" * 5000), record(number))
     if number == 20:
         print("writing", flush=True)
     time.sleep(0.001)

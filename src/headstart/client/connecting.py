@@ -3,7 +3,7 @@
 import contextlib
 import json
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from headstart.client.wire import PATH, SUBPROTOCOL
 from headstart.errors import LiveError
@@ -21,8 +21,11 @@ def address_of(url: str) -> str:
     return f"{scheme}://{parts.netloc}{PATH}"
 
 
-def connect_to(address: str, key: str) -> Any:
-    """An open connection. Raises `LiveError` if the server refuses, `OSError` if there is none."""
+def connect_to(address: str, key: str, stream: str) -> Any:
+    """An open connection. Raises `LiveError` if the server refuses, `OSError` if there is none.
+
+    The header ``X-Session-ID`` names the stream, for a router that keeps streams to servers.
+    """
     try:
         from websockets.exceptions import InvalidHandshake, InvalidStatus
         from websockets.sync.client import connect
@@ -31,11 +34,14 @@ def connect_to(address: str, key: str) -> Any:
         raise LiveError(
             "the live client needs websockets: pip install 'headstart[client]'"
         ) from error
+    headers = {"X-Session-ID": quote(stream)}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
     try:
         return connect(
             address,
             subprotocols=[Subprotocol(SUBPROTOCOL)],
-            additional_headers={"Authorization": f"Bearer {key}"} if key else {},
+            additional_headers=headers,
             compression=None,
             open_timeout=OPEN_S,
         )

@@ -6,7 +6,8 @@
         for answer in live:
             print(answer.number, answer.text)
 
-A connection that breaks is made again, and no answer is lost or comes twice.
+A connection that breaks is made again, and no answer is lost or comes twice. With ``moves``, a
+camera whose server is gone begins again at the same address, where a router leads to another one.
 """
 
 import io
@@ -59,11 +60,14 @@ class LiveClient:
         sensor: str | None = None,
         codec: Literal["h264", "h265"] | None = None,
         on_words: Callable[[Mapping[str, Any]], None] | None = None,
+        moves: bool = False,
     ) -> None:
         """Connect and begin. ``url`` is the server's: ``ws://host:port``, or ``wss:``.
 
         ``on_words`` gets the messages ``preview``, ``confirmed`` and ``retracted``, in a thread of
-        the client's. The other arguments are the fields of ``start`` in docs/live-protocol.md.
+        the client's. With ``moves``, the camera outlives its server; windows that the server had
+        begun and not answered are lost, and numbers go on. The other arguments are the fields of
+        ``start`` in docs/live-protocol.md.
         """
         start = {
             "stream": stream,
@@ -81,13 +85,15 @@ class LiveClient:
             "previews": on_words is not None,
         }
         self._address = address_of(url)
-        self._key, self._on_words = key, on_words
+        self._key, self._on_words, self._moves = key, on_words, moves
+        self._start = {"type": "start", **_given(start)}
         self._answers: queue.SimpleQueue[LiveAnswer | LiveError | None] = queue.SimpleQueue()
         self._asked: dict[str, Future[LiveAnswer]] = {}
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._connection: Any = None
         self._last = 0
+        self._num_before = 0  # answers of servers that are gone
         self._is_closed = False
         self._is_ending = False
         self.counts: Mapping[str, Any] = {}
@@ -96,8 +102,10 @@ class LiveClient:
         """Frames and events that were to be sent while there was no connection."""
         self.num_resumed = 0
         """How often a broken connection was made again."""
+        self.num_moved = 0
+        """How often the camera began again because its server was gone."""
         try:
-            self.started: Mapping[str, Any] = self._connect({"type": "start", **_given(start)})
+            self.started: Mapping[str, Any] = self._connect(self._start)
         except OSError as error:
             raise LiveError(
                 f"{self._address} cannot be reached ({error}): check the address, and that the"
@@ -163,7 +171,8 @@ class LiveClient:
             if answer is None:
                 raise StopIteration
             raise answer
-        self._send(json.dumps({"type": "ack", "number": answer.number}))
+        if (number := answer.number - self._num_before) > 0:
+            self._send(json.dumps({"type": "ack", "number": number}))
         return answer
 
     def close(self) -> None:
@@ -196,7 +205,9 @@ class LiveClient:
 
     def _connect(self, first: Message) -> Message:
         """Make a connection and say ``first``; returns what the server says to it."""
-        connection = connect_to(self._address, self._key)  # says so where websockets is missing
+        connection = connect_to(
+            self._address, self._key, self._start["stream"]
+        )  # says so where websockets is missing
         from websockets.exceptions import WebSocketException
 
         try:
@@ -239,7 +250,8 @@ class LiveClient:
                     return True
         except (ConnectionClosed, OSError):
             pass
-        if getattr(self._connection, "close_code", None) == CloseCode.GOING_AWAY:
+        is_going = getattr(self._connection, "close_code", None) == CloseCode.GOING_AWAY
+        if is_going and not self._moves:
             raise LiveError("the server is being stopped; start again later, or with another")
         return False
 
@@ -249,10 +261,8 @@ class LiveClient:
         deadline_s = time.monotonic() + float(self.started["limits"]["resume_s"])
         pause_s = FIRST_PAUSE_S
         while not self._is_closed:
-            resume = {"type": "resume", "token": self.started["token"], "number": self._last}
             try:
-                self._connect(resume)
-                self.num_resumed += 1
+                self._resume()
                 if self._is_ending:
                     self._send('{"type": "end"}')  # it may not have arrived
                 return True
@@ -265,13 +275,30 @@ class LiveClient:
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         return False
 
+    def _resume(self) -> None:
+        """Go on with the same camera; if no server knows it any more, begin again."""
+        resume = {"type": "resume", "token": self.started["token"], "number": self._last}
+        try:
+            self._connect(resume)
+            self.num_resumed += 1
+        except LiveError:
+            if not self._moves:
+                raise
+            try:
+                self.started = self._connect(self._start)
+            except LiveError as error:
+                raise OSError(str(error)) from error  # a full or draining server: try again
+            self.num_moved += 1
+            self._num_before, self._last = self._num_before + self._last, 0
+
     def _take(self, message: Message) -> bool:
         """One message of the server; returns whether it was the last."""
         match message["type"]:
             case "answer" if "number" in message:
                 if message["number"] > self._last:
                     self._last = message["number"]
-                    self._answers.put(LiveAnswer.parse(message))
+                    number = self._num_before + self._last
+                    self._answers.put(LiveAnswer.parse({**message, "number": number}))
             case "answer":
                 if (asked := self._asked.pop(message["id"], None)) is not None:
                     asked.set_result(LiveAnswer.parse(message))
@@ -283,7 +310,8 @@ class LiveClient:
             case "error":
                 self._take_error(message)
             case "ended":
-                return True
+                # A server that is being stopped says so too; then another one goes on.
+                return self._is_ending or not self._moves
         return False
 
     def _take_error(self, message: Message) -> None:

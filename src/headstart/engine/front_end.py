@@ -7,7 +7,8 @@ request to vLLM.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from headstart.answers.preview import PreviewText, Shown
 from headstart.answers.timeline import Timeline
@@ -23,12 +24,17 @@ from headstart.engine.scenes import Scenes
 from headstart.media.events import Events
 from headstart.speculation.drafter import StreamKey
 
-OnAnswer = Callable[[Question, RequestRecord], None]
-"""Is told of each question when it is over, whatever has become of it. It returns at once."""
 
+class AnswerListener(Protocol):
+    """Is told of each question, in the front end's event loop. It returns at once."""
 
-def keep_nothing(question: Question, record: RequestRecord) -> None:
-    """The `OnAnswer` of a front end whose answers nobody logs."""
+    def asked(self, question: Question) -> None:
+        """A question is on its way to the engine. May be told of the same one twice."""
+        ...
+
+    def answered(self, question: Question, record: RequestRecord) -> None:
+        """It is over, whatever has become of it."""
+        ...
 
 
 class FrontEnd:
@@ -40,12 +46,12 @@ class FrontEnd:
         drafter: DrafterClient | None,
         *,
         abstain: bool = True,
-        on_answer: OnAnswer = keep_nothing,
+        listeners: Sequence[AnswerListener] = (),
     ) -> None:
         """With ``abstain``, the drafter only works for streams where its drafts have paid."""
         self.engine = engine
         self.drafter = drafter
-        self._on_answer = on_answer
+        self._listeners = tuple(listeners)
         self._scenes = Scenes()
         self._worth = DrafterWorth() if abstain else None
 
@@ -58,6 +64,11 @@ class FrontEnd:
         """How different a clip's events are from the stream's last; see `Scenes`. Thread-safe."""
         return 0.0 if stream is None else self._scenes.change(stream, events)
 
+    def announce(self, question: Question) -> None:
+        """A question will be asked as soon as its clip is decoded: the listeners may begin."""
+        for listener in self._listeners:
+            listener.asked(question)
+
     @contextlib.contextmanager
     def asking(self, question: Question, record: RequestRecord) -> Iterator["Asking"]:
         """Have a question drafted and recorded until the block is left.
@@ -66,7 +77,9 @@ class FrontEnd:
         """
         asking = Asking(question, record, self.engine)
         with contextlib.ExitStack() as block:
-            block.callback(self._on_answer, question, record)
+            self.announce(question)
+            for listener in self._listeners:
+                block.callback(listener.answered, question, record)
             block.enter_context(self.engine.recording(record))
             if self.drafter is not None and question.is_drafted:
                 block.enter_context(self.drafter.hearing(record.request_id, asking.hear))

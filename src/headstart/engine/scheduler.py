@@ -28,6 +28,7 @@ from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import SchedulerEnd
+from headstart.engine.engine_memory import answer_calls
 from headstart.engine.installation import require_engine
 from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.padded_sizes import padded_sizes
@@ -51,6 +52,7 @@ from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import MAX_LOOK_BACK
 from headstart.speculation.pass_costs import PassCosts
 from headstart.speculation.registry import MemoryOptions, build_cascade
+from headstart.speculation.remembered import Remembered
 
 _ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
 
@@ -121,6 +123,8 @@ class HeadstartScheduler(Scheduler):
             DraftBudget(costs, sizes) if sources.abstain else None,
             sources.bridge,
         )
+        self.remembered = Remembered(self._cascade)
+        answer_calls()
         self._clips = SeenClips(self.ec_connector, self._cascade)
         self._channel: SchedulerEnd | None = None
         if options.channel is not None:

@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 _BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
 _LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch
 
+SCHEDULER = "headstart.engine.scheduler.HeadstartScheduler"
+
 
 def drafting_arguments(
     max_draft_tokens: int, options: SchedulerOptions, vllm: Mapping[str, Any]
@@ -36,7 +38,7 @@ def drafting_arguments(
 
         feed = feed_arguments(vllm)
     return {
-        "scheduler_cls": "headstart.engine.scheduler.HeadstartScheduler",
+        "scheduler_cls": SCHEDULER,
         "speculative_config": {
             "method": "custom_class",
             "model": "headstart.engine.scheduler.NoProposals",

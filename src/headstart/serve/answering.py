@@ -74,6 +74,7 @@ class Answering:
         """One request to the target."""
         tenant, session = context.tenant, context.header(b"x-session-id") or context.stream
         parsed = await self._in_thread(self._parser.parse, body, tenant, path, session)
+        self._front_end.announce(parsed.question)
         if parsed.grammar is not None:
             await self._decoder.check_grammar(tenant, parsed.grammar)
         events = await self._events(tenant, parsed.events)

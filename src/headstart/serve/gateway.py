@@ -23,6 +23,7 @@ from headstart.serve.demo import Demo
 from headstart.serve.entrance import Entrance
 from headstart.serve.heartbeat import Heartbeat
 from headstart.serve.live.camera_routes import CameraRoutes
+from headstart.serve.memory.routes import MemoryRoutes
 from headstart.serve.page import LIVE_PAGE, PAGE, PAGE_HEADERS
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import ClientDisconnectedError, RequestContext
@@ -47,6 +48,7 @@ class Gateway:
         entrance: Entrance,
         heartbeat: Heartbeat,
         cameras: CameraRoutes,
+        memory: MemoryRoutes,
     ) -> None:
         self._app = app
         self._settings = settings
@@ -56,6 +58,7 @@ class Gateway:
         self.entrance = entrance
         self._heartbeat = heartbeat
         self._cameras = cameras
+        self._memory = memory
         self._beating = asyncio.create_task(heartbeat.run())
         self._schema = b""
         metrics.state_limits(settings.limits)
@@ -124,6 +127,8 @@ class Gateway:
             await self._answering.answer(context, body, route.path)
         elif route.path.startswith(routes.CAMERAS):
             await self._cameras.answer(context, route, body)
+        elif route.path.startswith(routes.MEMORY):
+            await self._memory.answer(context, route, body)
         elif route.method == "POST":
             await self._upload(context, body)
         elif route.method == "DELETE":

@@ -42,6 +42,9 @@ LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could n
 LOGGED_ANSWERS = Counter(
     "headstart_logged_answers", "Answers for the logs of tenants, by fate.", ["fate"]
 )
+MEMORY_STREAMS = Counter(
+    "headstart_memory_streams", "Memories of streams that were to be kept, by fate.", ["fate"]
+)
 STAGES = Histogram(
     "headstart_stage_seconds",
     "Where the time of an answer went.",

@@ -8,16 +8,20 @@ All contact with vLLM's application is in this file.
 """
 
 import asyncio
+import contextlib
 import logging
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.client import DrafterClient
 from headstart.engine.engine_client import EngineClient
-from headstart.engine.front_end import FrontEnd, OnAnswer, keep_nothing
+from headstart.engine.engine_memory import EngineMemory
+from headstart.engine.front_end import AnswerListener, FrontEnd
 from headstart.engine.model import Model
 from headstart.engine.options import SchedulerOptions
+from headstart.engine.startup import SCHEDULER
 from headstart.engine.target import Target
 from headstart.errors import HeadstartError
 from headstart.models.view import View
@@ -39,6 +43,10 @@ from headstart.serve.media import connector
 from headstart.serve.media.decoder import MediaDecoder
 from headstart.serve.media.decoder_pool import decoder_pool
 from headstart.serve.media.room import MediaRoom
+from headstart.serve.memory.keeper import MemoryKeeper
+from headstart.serve.memory.routes import MemoryRoutes
+from headstart.serve.memory.seal import Seal, tokenizer_name
+from headstart.serve.memory.store import open_store
 from headstart.serve.parsed_request import RequestParser
 from headstart.serve.prediction import Spelling
 from headstart.serve.quota import Quota
@@ -46,6 +54,9 @@ from headstart.serve.settings import Limits, Settings, SettingsError
 from headstart.serve.tenant_logs import TenantLogs
 
 _log = logging.getLogger("headstart")
+
+SAVE_S = 10.0
+"""Time to save the memories of streams, when a drain begins and when it ends."""
 
 
 class HeadstartMiddleware:
@@ -60,6 +71,7 @@ class HeadstartMiddleware:
         self._pool: Pool | None = None
         self._access_log: AccessLog | None = None
         self._tenant_logs: TenantLogs | None = None
+        self._keeper: MemoryKeeper | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,8 +123,13 @@ class HeadstartMiddleware:
         self._pool.start()
         metrics.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
         quota = Quota(settings.limits)
-        on_answer = keep_nothing if self._tenant_logs is None else self._tenant_logs.note
-        front_end = _front_end(settings, engine, state.args.additional_config, on_answer)
+        access_log = self._access_log = AccessLog(settings.log)
+        if _remembers(state.engine_client.vllm_config):
+            memory = EngineMemory(engine)
+            self._keeper = _keeper(settings, memory, tokenizer, access_log)
+        kept = (self._tenant_logs, self._keeper)
+        listeners = [listener for listener in kept if listener is not None]
+        front_end = _front_end(settings, engine, state.args.additional_config, listeners)
         decoder, room = MediaDecoder(self._pool, settings.limits), MediaRoom(settings.limits)
         self._answering = Answering(
             self._app,
@@ -125,7 +142,6 @@ class HeadstartMiddleware:
             state.openai_serving_models.model_name(),
         )
         heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
-        access_log = self._access_log = AccessLog(settings.log)
         entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
         self._state = state
         _bound_sockets(state.server.config, settings.limits)
@@ -146,6 +162,7 @@ class HeadstartMiddleware:
             entrance,
             heartbeat,
             CameraRoutes(settings, entrance, self._registry),
+            MemoryRoutes(settings, self._keeper),
         )
         # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop = asyncio.get_running_loop()
@@ -163,7 +180,11 @@ class HeadstartMiddleware:
         if self._gateway is not None and self._access_log is not None:
             admission = self._gateway.entrance.admission
             self._access_log.note(event="draining", in_flight=admission.num_in_flight)
+            # Streams go elsewhere from now on, and are looked for in the store there.
+            saving = asyncio.ensure_future(self._save_memory())
             drained = await self._drained(admission, drain_s)
+            await saving
+            await self._save_memory()
             self._access_log.note(event="drained" if drained else "gave up draining")
             self._state.server.force_exit = not drained
         self._state.server.should_exit = True
@@ -174,6 +195,12 @@ class HeadstartMiddleware:
         cameras = asyncio.ensure_future(self._drain_cameras())
         await asyncio.wait((cameras,), timeout=drain_s)
         return await requests and cameras.done()
+
+    async def _save_memory(self) -> None:
+        if self._keeper is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SAVE_S):
+                    await self._keeper.save()
 
     async def _drain_cameras(self) -> None:
         kinds = [kind for kind in (self._live, self._registry) if kind is not None]
@@ -194,6 +221,8 @@ class HeadstartMiddleware:
             self._state.args.engine_died = self._answering.engine_is_dead
             self._access_log.note(event="down", engine_died=self._state.args.engine_died)
             self._gateway.close()
+            if self._keeper is not None:
+                self._keeper.close()
             self._answering.close()
             if self._pool is not None:
                 self._pool.close()
@@ -232,8 +261,27 @@ def _parser(settings: Settings, config: Any, tokenizer: Any) -> RequestParser:
     )
 
 
+def _remembers(vllm_config: Any) -> bool:
+    """Whether our scheduler is there, which has the memory."""
+    return bool(vllm_config.scheduler_config.scheduler_cls == SCHEDULER)
+
+
+def _keeper(
+    settings: Settings, memory: EngineMemory, tokenizer: Any, access_log: AccessLog
+) -> MemoryKeeper:
+    keeping, seal = settings.memory, None
+    if keeping.keys:
+        seal = Seal(keeping.keys, tokenizer_name(tokenizer.get_vocab()))
+    max_tenant_bytes = settings.limits.max_tenant_memory_bytes
+    store = open_store(keeping)
+    return MemoryKeeper(memory, keeping, seal, store, max_tenant_bytes, access_log.note)
+
+
 def _front_end(
-    settings: Settings, engine: EngineClient, additional_config: Any, on_answer: OnAnswer
+    settings: Settings,
+    engine: EngineClient,
+    additional_config: Any,
+    listeners: Sequence[AnswerListener],
 ) -> FrontEnd:
     """With the drafter's process, where one is configured; returns before its engine is up."""
     options = SchedulerOptions.parse(additional_config)
@@ -244,8 +292,8 @@ def _front_end(
                 "the drafter has no way to the target's scheduler; start vLLM with"
                 ' --additional-config \'{"headstart": {"channel": "DIRECTORY"}}\''
             )
-        return FrontEnd(engine, None, on_answer=on_answer)
+        return FrontEnd(engine, None, listeners=listeners)
     channel = DraftChannel(options.channel)
     resources, translated = settings.drafter_resources, settings.translated_for
     client = DrafterClient(channel, drafter, resources, translated)
-    return FrontEnd(engine, client, abstain=options.sources.abstain, on_answer=on_answer)
+    return FrontEnd(engine, client, abstain=options.sources.abstain, listeners=listeners)

@@ -6,7 +6,14 @@ from pydantic import TypeAdapter
 
 from headstart.serve.bodies.routes import BODIES
 from headstart.serve.live.messages import Registration
-from headstart.serve.routes import CAMERAS, ROUTES, UPLOADS
+from headstart.serve.routes import (
+    CAMERAS,
+    MEMORY,
+    MEMORY_EXPORT,
+    MEMORY_IMPORT,
+    ROUTES,
+    UPLOADS,
+)
 
 _REFERENCES = "#/components/schemas/"
 _PREFIX = "Taken."
@@ -30,7 +37,7 @@ def openapi_schema(whole: dict[str, Any]) -> dict[str, Any]:
             # Some of vLLM's parameters are headers that do not reach it.
             operation.pop("parameters", None)
         paths.setdefault(route.path, {})[route.method.lower()] = operation
-    paths |= _our_paths() | _camera_paths(bodies[CAMERAS])
+    paths |= _our_paths() | _memory_paths() | _camera_paths(bodies[CAMERAS])
     schemas = {**whole.get("components", {}).get("schemas", {}), **named}
     return {
         "openapi": whole.get("openapi", "3.1.0"),
@@ -100,6 +107,40 @@ def _our_paths() -> dict[str, Any]:
                 ],
                 "responses": {"200": json_answer, "404": _ERROR},
             }
+        },
+    }
+
+
+def _memory_paths() -> dict[str, Any]:
+    """The routes of what is remembered of a tenant."""
+    one = {"name": "stream", "in": "query", "required": True, "schema": {"type": "string"}}
+    maybe = {**one, "required": False}
+    every = {"name": "all", "in": "query", "schema": {"type": "boolean"}}
+    data = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    refusals = dict.fromkeys(("400", "401", "403", "404", "429", "501", "503"), _ERROR)
+
+    def operation(summary: str, content: dict[str, Any], **more: Any) -> dict[str, Any]:
+        done = {"description": "Done.", "content": content}
+        return {"summary": summary, **more, "responses": {"200": done, **refusals}}
+
+    json_content: dict[str, Any] = {"application/json": {}}
+    return {
+        MEMORY: {
+            "get": operation("What is remembered of each of your streams.", json_content),
+            "delete": operation(
+                "Forget a stream, or all of them.", json_content, parameters=[maybe, every]
+            ),
+        },
+        MEMORY_EXPORT: {
+            "get": operation("A stream's memory, sealed.", data, parameters=[one]),
+        },
+        MEMORY_IMPORT: {
+            "post": operation(
+                "Have a stream remember what a sealed memory of yours holds.",
+                json_content,
+                parameters=[one],
+                requestBody={"required": True, "content": data},
+            ),
         },
     }
 

@@ -21,6 +21,9 @@ domains = ["clips.example.org"]
 [cameras]                        # no cameras read by the server, and no hooks, unless named here
 hosts = ["192.168.1.20"]
 
+[memory]                         # how long answers are remembered, and where they are kept
+keep_days = 7                    # see memory/keeping.py
+
 [vllm]                           # any of vLLM's own arguments, by its names
 max_model_len = 4096
 """
@@ -39,6 +42,7 @@ from headstart.engine.options import EventDrafter
 from headstart.errors import HeadstartError
 from headstart.serve.auth import Keys
 from headstart.serve.camera_access import CameraAccess
+from headstart.serve.memory.keeping import MemoryKeeping
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
@@ -185,6 +189,8 @@ class Settings:
     """Requests may name addresses on these hosts; redirects are not followed."""
     cameras: CameraAccess = field(default_factory=CameraAccess)
     """Where cameras may be that the server reads itself."""
+    memory: MemoryKeeping = field(default_factory=MemoryKeeping)
+    """How long answers are remembered, and where they are kept."""
     vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
     drafter_resources: EngineResources = field(default_factory=EngineResources)
@@ -244,7 +250,7 @@ class Settings:
     def of(cls, tables: Mapping[str, Any]) -> Self:
         """Read the tables of a TOML file."""
         known = {"server", "tenants", "operators", "limits", "media", "cameras"}
-        known |= {"vllm", "drafter_vllm"}
+        known |= {"memory", "vllm", "drafter_vllm"}
         for name, table in tables.items():
             if name not in known or not isinstance(table, dict):
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
@@ -274,6 +280,7 @@ class Settings:
             media_root=Path(media["root"]).resolve() if "root" in media else None,
             media_domains=tuple(str(domain) for domain in media.get("domains", ())),
             cameras=CameraAccess.of(tables.get("cameras", {})),
+            memory=MemoryKeeping.of(tables.get("memory", {})),
             vllm=tables.get("vllm", {}),
             drafter_vllm=tables.get("drafter_vllm", {}),
         )

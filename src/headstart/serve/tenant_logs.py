@@ -65,7 +65,10 @@ class TenantLogs:
         self._thread = threading.Thread(target=self._write, name="tenant_logs", daemon=True)
         self._thread.start()
 
-    def note(self, question: Question, record: RequestRecord) -> None:
+    def asked(self, question: Question) -> None:
+        """Nothing is known yet that could be logged."""
+
+    def answered(self, question: Question, record: RequestRecord) -> None:
         """Have an answer written, if it is complete and may be kept; never waits or raises."""
         stream, tokens, reason = question.stream, record.token_ids, record.finish_reason
         # Without a stream no memory remembers it either; without words nobody knows what for.

@@ -5,6 +5,7 @@ bridge agrees, or disagrees without conviction; where it is sure of another word
 and memory looks again from there. So a draft takes a few readings, not one for each token.
 """
 
+import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,7 +54,7 @@ class BridgeDrafter:
     def __init__(self, bridge: "Bridge", memory: Memory) -> None:
         self._bridge = bridge
         self.memory = memory
-        self._streams: OrderedDict[StreamKey, deque[EarlierAnswer]] = OrderedDict()
+        self._streams: OrderedDict[StreamKey, deque[tuple[float, EarlierAnswer]]] = OrderedDict()
         self._requests: dict[str, _Drafting] = {}
         self._reading: OrderedDict[str, _Drafting] = OrderedDict()
 
@@ -71,8 +72,9 @@ class BridgeDrafter:
             ) from error
 
     def begin(self, request: DraftRequest) -> None:
-        history = self._streams.get(request.stream, ()) if request.remembered else ()
-        self._requests[request.id] = _Drafting(self._bridge, request, tuple(history))
+        kept = self._streams.get(request.stream, ()) if request.remembered else ()
+        history = tuple(answer for _, answer in kept)
+        self._requests[request.id] = _Drafting(self._bridge, request, history)
 
     def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
         """Look at a clip. Features may come one by one, in any order; none twice."""
@@ -106,9 +108,24 @@ class BridgeDrafter:
         answers = self._streams.setdefault(request.stream, deque(maxlen=KEPT_ANSWERS))
         self._streams.move_to_end(request.stream)
         said = self._bridge.vocabulary.own(answer[: self._bridge.config.max_answer_tokens])
-        answers.append(EarlierAnswer(request.question, said))
+        answers.append((time.time(), EarlierAnswer(request.question, said)))
         if len(self._streams) > MAX_STREAMS:
             self._streams.popitem(last=False)
+
+    def forget(self, stream: StreamKey) -> None:
+        """Drop a stream's answers here; those in its memory are forgotten there."""
+        self._streams.pop(stream, None)
+
+    def forget_tenant(self, tenant: str) -> None:
+        for stream in [stream for stream in self._streams if stream.tenant == tenant]:
+            self.forget(stream)
+
+    def forget_before(self, time_s: float) -> None:
+        for stream, answers in list(self._streams.items()):
+            while answers and answers[0][0] < time_s:
+                answers.popleft()
+            if not answers:
+                self.forget(stream)
 
 
 class RememberingBridge(BridgeDrafter):
@@ -121,6 +138,18 @@ class RememberingBridge(BridgeDrafter):
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         self.memory.finish(request_id, answer)
         super().finish(request_id, answer)
+
+    def forget(self, stream: StreamKey) -> None:
+        self.memory.forget(stream)
+        super().forget(stream)
+
+    def forget_tenant(self, tenant: str) -> None:
+        self.memory.forget_tenant(tenant)
+        super().forget_tenant(tenant)
+
+    def forget_before(self, time_s: float) -> None:
+        self.memory.forget_before(time_s)
+        super().forget_before(time_s)
 
 
 class _Drafting:

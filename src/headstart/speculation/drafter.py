@@ -94,6 +94,23 @@ class LearningDrafter(Drafter, Protocol):
 
 
 @runtime_checkable
+class RememberingDrafter(Drafter, Protocol):
+    """A drafter that keeps what was said, until it is told to forget it."""
+
+    def forget(self, stream: StreamKey) -> None:
+        """Drop everything that was said on a stream."""
+        ...
+
+    def forget_tenant(self, tenant: str) -> None:
+        """Drop everything that was said on any stream of a tenant."""
+        ...
+
+    def forget_before(self, time_s: float) -> None:
+        """Drop what was said before a time, in seconds since 1970."""
+        ...
+
+
+@runtime_checkable
 class PreparingDrafter(Drafter, Protocol):
     """A drafter that can do some of its work while the target computes."""
 

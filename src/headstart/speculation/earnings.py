@@ -4,11 +4,13 @@ Drafts are of several kinds, each with chances of its own: how an answer begins,
 and, where it was looked up, by how many of the last words it was found.
 """
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import accumulate
 from operator import mul
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from headstart.errors import DraftingError
 from headstart.planner.survival import Survival
 from headstart.speculation.draft import Draft
 from headstart.speculation.fair_table import FairTable
@@ -20,8 +22,13 @@ MAX_POSITIONS = 64
 MAX_SOURCES = 64
 MAX_MATCH = 31  # tokens: a longer match is as good
 ALL_TENANTS = ""
+MAX_NAME_CHARACTERS = 256
+MAX_TAKEN_TRIALS = 4.0  # of what comes from elsewhere: some answers here outweigh it
 _WIDE = 8  # positions from here on share what they know: few drafts get so far
 
+Earned = dict[str, dict[str, list[list[float]]]]
+"""By source and kind, how often the token of each position was right, and how often it was tried.
+"""
 
 OPENING, LATER = 0, 1
 """Kinds of drafts: before the first token, and after it. Those by the length of a match follow."""
@@ -64,6 +71,19 @@ class _Chances:
                 self._hits[kept] += place < num_accepted
         self._survival = None
         self._accepted = None if self._trials[0] else EARLY_ACCEPTED
+
+    def plain(self) -> list[list[float]]:
+        return [list(self._hits), list(self._trials)]
+
+    @classmethod
+    def taken(cls, hits: Sequence[float], trials: Sequence[float]) -> "_Chances":
+        """What was learnt elsewhere, which counts for `MAX_TAKEN_TRIALS` at most."""
+        chances = cls()
+        for place, (right, tried) in enumerate(zip(hits, trials, strict=True)):
+            share = min(1.0, MAX_TAKEN_TRIALS / tried) if tried else 0.0
+            chances._hits[place], chances._trials[place] = share * right, share * tried
+        chances._accepted = None if chances._trials[0] else EARLY_ACCEPTED
+        return chances
 
     def accepted(self) -> float:
         """Kept until more is learnt, as is `survival`: every pass asks for both."""
@@ -125,6 +145,29 @@ class Earnings:
         self._known.put(_tenant(stream), (source, stream), known)
         self._everywhere.put(ALL_TENANTS, source, everywhere)
 
+    def export(self, stream: Hashable) -> Earned:
+        """What all sources have earned on a stream, for `take` to read."""
+        tenant, found = _tenant(stream), {}
+        for source, of_stream in self._known.keys(tenant):
+            known = self._known.get(tenant, (source, of_stream))
+            if of_stream == stream and known is not None and known.kinds:
+                found[source] = {str(kind): c.plain() for kind, c in known.kinds.items()}
+        return found
+
+    def take(self, stream: Hashable, earned: Earned) -> None:
+        """Expect of a stream what was learnt elsewhere, where nothing was learnt here."""
+        for source, kinds in earned.items():
+            if self._known.get(_tenant(stream), (source, stream)) is None:
+                known = _Source()
+                known.kinds = {int(kind): _Chances.taken(*given) for kind, given in kinds.items()}
+                self._known.put(_tenant(stream), (source, stream), known)
+
+    def forget(self, tenant: str, stream: Hashable | None = None) -> None:
+        """Drop what was learnt of a tenant's stream, or of all its streams."""
+        for key in self._known.keys(tenant):
+            if stream is None or key[1] == stream:
+                self._known.remove(tenant, key)
+
     def survival(self, source: str, stream: Hashable, kind: int) -> Survival:
         """To expect of a draft of this kind, at each position up to `MAX_POSITIONS`."""
         return self._chances(source, stream, kind).survival()
@@ -148,6 +191,32 @@ class Earnings:
                 if known is not None and wanted in known.kinds:
                     return known.kinds[wanted]
         return _UNJUDGED
+
+
+def checked_earned(given: Any) -> Earned:
+    """What `Earnings.take` reads, from outside; raises `DraftingError` where it cannot be that."""
+    if not isinstance(given, Mapping) or len(given) > MAX_SOURCES:
+        raise DraftingError("what sources have earned is no table of at most 64 sources")
+    found: Earned = {}
+    for source, kinds in given.items():
+        known = {str(kind) for kind in range(LATER + MAX_MATCH.bit_length() + 1)}
+        if not isinstance(source, str) or len(source) > MAX_NAME_CHARACTERS:
+            raise DraftingError("what sources have earned names a source that cannot be")
+        if not isinstance(kinds, Mapping) or not known.issuperset(kinds):
+            raise DraftingError(f"what {source} has earned is of no kind of draft")
+        found[source] = {kind: _checked_chances(source, each) for kind, each in kinds.items()}
+    return found
+
+
+def _checked_chances(source: str, given: Any) -> list[list[float]]:
+    rows = given if isinstance(given, list | tuple) and len(given) == 2 else ([], [])
+    if not all(isinstance(row, list | tuple) and len(row) == _WIDE + 1 for row in rows):
+        raise DraftingError(f"what {source} has earned is not two rows of {_WIDE + 1} numbers")
+    for hits, trials in zip(*rows, strict=True):
+        numbers = all(type(number) in (int, float) for number in (hits, trials))
+        if not numbers or not (0 <= hits <= trials and math.isfinite(trials)):
+            raise DraftingError(f"{source} cannot have been right more often than it was tried")
+    return [[float(number) for number in row] for row in rows]
 
 
 def _tenant(stream: Hashable) -> str:

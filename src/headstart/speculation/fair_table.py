@@ -37,6 +37,19 @@ class FairTable(Generic[Key, Value]):
         while self._num_entries > self._max_entries:
             self._lose_one()
 
+    def keys(self, tenant: str) -> list[Key]:
+        """Of a tenant's entries, the oldest first."""
+        return list(self._tenants.get(tenant, ()))
+
+    def remove(self, tenant: str, key: Key) -> None:
+        """Drop an entry, if there is one."""
+        entries = self._tenants.get(tenant)
+        if entries is not None and key in entries:
+            del entries[key]
+            self._num_entries -= 1
+            if not entries:
+                del self._tenants[tenant]
+
     def _lose_one(self) -> None:
         # Of equals the one that has been there for longest: a newcomer finds room.
         largest = max(self._tenants, key=lambda tenant: len(self._tenants[tenant]))

@@ -5,12 +5,15 @@ the other streams of its tenant; see `TenantMemory`. Nothing is ever quoted to a
 Memory owns what is remembered of all tenants, bounded in bytes.
 """
 
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.stream_memory import quote
+from headstart.speculation.stream_memory import StreamMemory, quote
+from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.tenant_memory import TenantMemory
 
 DEFAULT_MAX_BYTES = 512 << 20
@@ -40,6 +43,7 @@ class Memory:
         max_tenants: int = 1024,
         *,
         warm: bool = True,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         if min(max_bytes, max_tenant_bytes, max_answers, max_streams, max_tenants) < 1:
             raise DraftingError("a memory holds at least one answer of one stream: raise the limit")
@@ -47,6 +51,7 @@ class Memory:
         self._max_answers, self._max_streams = max_answers, max_streams
         self._max_tenants = max_tenants
         self._warm = warm
+        self._clock = clock
         self._tenants: OrderedDict[str, TenantMemory] = OrderedDict()
         self._requests: dict[str, tuple[StreamKey, str]] = {}
 
@@ -81,14 +86,14 @@ class Memory:
         if asked is None or not answer:
             return
         key, question = asked
-        self._tenant(key.tenant).learn(key.stream, question, answer)
+        self._tenant(key.tenant).learn(key.stream, question, answer, self._clock())
         self._keep_to_limits(key.tenant)
 
     def seed(self, tenant: str, question: str, answer: Sequence[int]) -> None:
         """Remember an answer of no stream, which all streams of a tenant may quote."""
         if not self._warm:
             raise DraftingError("a memory that is not warm quotes no log: leave one of them out")
-        self._tenant(tenant).learn_for_all(question, answer)
+        self._tenant(tenant).learn_for_all(question, answer, self._clock())
         self._keep_to_limits(tenant)
 
     def forget(self, stream: StreamKey) -> None:
@@ -97,6 +102,34 @@ class Memory:
         if tenant is not None:
             tenant.forget(stream.stream)
             self._drop_if_empty(stream.tenant)
+
+    def forget_tenant(self, tenant: str) -> None:
+        """Drop everything remembered of a tenant."""
+        self._tenants.pop(tenant, None)
+
+    def forget_before(self, time_s: float) -> None:
+        """Drop what was said before a time, in seconds since 1970."""
+        for name, tenant in list(self._tenants.items()):
+            tenant.forget_before(time_s)
+            self._drop_if_empty(name)
+
+    def streams(self, tenant: str) -> Mapping[str, StreamMemory]:
+        """What is remembered of each stream of a tenant, the least recently used first."""
+        found = self._tenants.get(tenant)
+        return {} if found is None else found.streams
+
+    def export(self, stream: StreamKey) -> StreamSnapshot | None:
+        """A copy of what is remembered of a stream; none if nothing is."""
+        tenant = self._tenants.get(stream.tenant)
+        return None if tenant is None else tenant.export(stream.stream)
+
+    def take(self, stream: StreamKey, snapshot: StreamSnapshot) -> None:
+        """Remember a stream's answers from elsewhere, besides those it has here."""
+        # Another machine's clock may be ahead: nothing is kept for longer because of that.
+        now_s = self._clock()
+        said_at_s = tuple(min(at_s, now_s) for at_s in snapshot.said_at_s)
+        self._tenant(stream.tenant).take(stream.stream, replace(snapshot, said_at_s=said_at_s))
+        self._keep_to_limits(stream.tenant)
 
     def _tenant(self, name: str) -> TenantMemory:
         """One that is known or new, and now the most recently used."""

@@ -77,6 +77,20 @@ class Ranker:
             raise DraftingError("a ranker that is not warm quotes no log: leave one of them out")
         self._learn((tenant, ""), "", question, answer)
 
+    def forget(self, stream: StreamKey) -> None:
+        """Drop a stream's answers, and all of its tenant's: the weights have learnt from both."""
+        self._tenants.pop(self._owner(stream), None)
+
+    def forget_tenant(self, tenant: str) -> None:
+        for owner in [owner for owner in self._tenants if owner[0] == tenant]:
+            del self._tenants[owner]
+
+    def forget_before(self, time_s: float) -> None:
+        """Drop whoever was first heard before a time: of single answers no time is known."""
+        for owner, tenant in list(self._tenants.items()):
+            if tenant.since_s < time_s:
+                del self._tenants[owner]
+
     def settle(self) -> None:
         """Wait until all that was said has been learnt from; for measuring, never in an engine."""
         self._training.settle()

@@ -7,13 +7,15 @@ the last answer to it.
 
 import sys
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.speculation.contexts import Contexts, hash_endings
 from headstart.speculation.drafter import Found
+from headstart.speculation.question_mark import question_mark
 
 CONTEXT_LENGTHS = (8, 4, 2, 1)
 """Of these many tokens the places of occurrence are kept; deepest first."""
@@ -31,13 +33,14 @@ class StreamMemory:
     first ever learnt. Forgotten ones are passed over, and cut off when they are half of the log.
     """
 
-    __slots__ = ("_contexts", "_first", "_log", "_max_answers", "_starts")
+    __slots__ = ("_contexts", "_first", "_log", "_max_answers", "_said_at_s", "_starts")
 
     def __init__(self, max_answers: int) -> None:
         self._max_answers = max_answers
         self._log = array("i")
         self._first = 0  # the place of the log's first token
         self._starts = array("q")  # of the answers remembered
+        self._said_at_s = array("d")  # likewise
         self._contexts = Contexts(CONTEXT_LENGTHS)
 
     def __len__(self) -> int:
@@ -46,39 +49,74 @@ class StreamMemory:
     @property
     def num_bytes(self) -> int:
         """What it takes in memory."""
-        own = sum(map(sys.getsizeof, (self, self._log, self._starts)))
+        own = sum(map(sys.getsizeof, (self, self._log, self._starts, self._said_at_s)))
         return own + self._contexts.num_bytes
 
-    def learn(self, question: str, answer: Sequence[int]) -> None:
+    @property
+    def said_at_s(self) -> Sequence[float]:
+        """When each answer was said, in seconds since 1970."""
+        return self._said_at_s
+
+    def learn(self, question: str, answer: Sequence[int], said_at_s: float = 0.0) -> None:
         """Remember an answer; the oldest goes when there are too many."""
-        said = np.array([_mark(question), *answer[:MAX_ANSWER_TOKENS]], dtype=np.int32)
+        said = np.array([question_mark(question), *answer[:MAX_ANSWER_TOKENS]], dtype=np.int32)
+        self.extend(said, [len(said)], [said_at_s])
+
+    def extend(
+        self, said: NDArray[np.int32], lengths: Sequence[int], said_at_s: Sequence[float]
+    ) -> None:
+        """Remember answers that stand one after another, each led by its question's mark."""
         start = self._first + len(self._log)
-        self._starts.append(start)
+        starts = np.cumsum([0, *lengths[:-1]], dtype=np.int64)
+        self._starts.frombytes((start + starts).tobytes())
+        self._said_at_s.extend(said_at_s)
         self._log.frombytes(said.tobytes())
-        self._contexts.extend(said, np.arange(len(said)), start)
+        self._contexts.extend(said, _depths(starts, len(said)), start)
         if len(self) > self._max_answers:
             self.forget(len(self) - self._max_answers)
         if self._num_tokens > TOKENS_PER_SLOT * self._contexts.num_slots:
             self.compact()
 
+    def newest(self, max_tokens: int) -> tuple[NDArray[np.int32], list[int], list[float]]:
+        """What `extend` takes, of the newest answers that together have no more tokens."""
+        end = self._first + len(self._log)
+        first = bisect_left(self._starts, end - max_tokens)
+        starts = self._starts[first:]
+        lengths = np.diff(np.array(starts, dtype=np.int64), append=end).tolist()
+        said = self._log[starts[0] - self._first :] if starts else array("i")
+        return np.array(said, dtype=np.int32), lengths, self._said_at_s[first:].tolist()
+
     def forget(self, num_answers: int) -> None:
         """Forget the oldest of its answers."""
         del self._starts[:num_answers]
+        del self._said_at_s[:num_answers]
         if 2 * self._num_tokens < len(self._log):
             self._cut()
+
+    def forget_before(self, time_s: float) -> bool:
+        """Forget what was said before a time, and what was learnt before that; whether any was.
+
+        Answers from elsewhere may be older than those learnt before them.
+        """
+        old = np.flatnonzero(np.array(self._said_at_s) < time_s)
+        if not len(old):
+            return False
+        self.forget(int(old[-1]) + 1)
+        self._cut()
+        return True
 
     def compact(self) -> None:
         """Take no more room than the answers need that are remembered."""
         self._cut()
         tokens = np.array(self._log, dtype=np.int32)
         starts = np.array(self._starts, dtype=np.int64) - self._first
-        depths = np.arange(len(tokens)) - np.repeat(starts, np.diff(starts, append=len(tokens)))
-        self._contexts.rebuild(tokens, depths, self._first)
+        self._contexts.rebuild(tokens, _depths(starts, len(tokens)), self._first)
 
     def copy(self, max_answers: int) -> "StreamMemory":
         """The same answers in a memory of its own, which may hold more of them."""
         copied = StreamMemory(max_answers)
         copied._log, copied._starts, copied._first = self._log[:], self._starts[:], self._first
+        copied._said_at_s = self._said_at_s[:]
         copied.compact()
         return copied
 
@@ -162,7 +200,7 @@ def quote(
     # No match is longer, so the words further back cannot matter; but the mark must be seen.
     said = array("i", confirmed[-MAX_MATCH:])
     if len(said) < MAX_MATCH:
-        said.insert(0, _mark(question))
+        said.insert(0, question_mark(question))
     known, first_match = len(said), 0
     for _ in range(MAX_PIECES):
         missing = max_tokens - (len(said) - known)
@@ -180,6 +218,6 @@ def quote(
     return Found(said[known:], first_match)
 
 
-def _mark(question: str) -> int:
-    """A stand-in for the question before its answer's first token; no token id is negative."""
-    return -1 - (hash(question) & 0x3FFFFFFF)
+def _depths(starts: NDArray[np.int64], num_tokens: int) -> NDArray[np.int64]:
+    """Of each token, how many come before it in its own answer."""
+    return np.arange(num_tokens) - np.repeat(starts, np.diff(starts, append=num_tokens))

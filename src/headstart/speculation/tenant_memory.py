@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from headstart.speculation.stream_memory import StreamMemory
+from headstart.speculation.stream_snapshot import MAX_TOKENS, StreamSnapshot
 
 MAX_SITE_ANSWERS = 2048  # of all streams, the newest; 512 lose 2% in replays of 1,100 answers
 
@@ -50,30 +51,71 @@ class TenantMemory:
                 found.append(site)
         return found
 
-    def learn(self, name: str, question: str, answer: Sequence[int]) -> None:
+    def learn(self, name: str, question: str, answer: Sequence[int], said_at_s: float) -> None:
         """Remember an answer of a stream, known or new."""
+        self._make_site(name)
         stream = self.streams.get(name)
-        if self._warm and self._site is None and len(self.streams) > (stream is not None):
-            self._site = next(reversed(self.streams.values())).copy(MAX_SITE_ANSWERS)
         if stream is None:
             stream = self.streams[name] = StreamMemory(self._max_answers)
         self.streams.move_to_end(name)
-        stream.learn(question, answer)
+        stream.learn(question, answer, said_at_s)
         self._count(name, stream)
         if self._site is not None:
-            self.learn_for_all(question, answer)
+            self.learn_for_all(question, answer, said_at_s)
 
-    def learn_for_all(self, question: str, answer: Sequence[int]) -> None:
+    def learn_for_all(self, question: str, answer: Sequence[int], said_at_s: float) -> None:
         """Remember an answer that every stream may quote. Only where it is warm."""
         if self._site is None:
             self._site = StreamMemory(MAX_SITE_ANSWERS)
-        self._site.learn(question, answer)
+        self._site.learn(question, answer, said_at_s)
         self._site_bytes = self._site.num_bytes
+
+    def export(self, name: str) -> StreamSnapshot | None:
+        """The newest answers of a stream; none if nothing is remembered of it."""
+        stream = self.streams.get(name)
+        if stream is None:
+            return None
+        said, lengths, said_at_s = stream.newest(MAX_TOKENS)
+        return StreamSnapshot(said, tuple(lengths), tuple(said_at_s))
+
+    def take(self, name: str, snapshot: StreamSnapshot) -> None:
+        """Remember answers from elsewhere, as if they had been said here before all others."""
+        self._make_site(name)
+        own = self.export(name)
+        added = snapshot if own is None else snapshot.without(own)
+        stream = self.streams[name] = StreamMemory(self._max_answers)
+        self.streams.move_to_end(name)
+        for each in (added, own):
+            if each is not None and each.num_answers:
+                stream.extend(each.said, each.lengths, each.said_at_s)
+        self._count(name, stream)
+        if self._site is not None and added.num_answers:
+            self._site.extend(added.said, added.lengths, added.said_at_s)
+            self._site_bytes = self._site.num_bytes
+
+    def _make_site(self, name: str) -> None:
+        """A site is there before a second stream is."""
+        if self._warm and self._site is None and len(self.streams) > (name in self.streams):
+            self._site = next(reversed(self.streams.values())).copy(MAX_SITE_ANSWERS)
 
     def forget(self, name: str) -> None:
         """Drop a stream, and the site, which may hold what the stream said."""
         self._drop(name)
         self._drop_site()
+
+    def forget_before(self, time_s: float) -> None:
+        """Forget what was said before a time."""
+        for name, stream in list(self.streams.items()):
+            if stream.forget_before(time_s):
+                if len(stream):
+                    self._count(name, stream)
+                else:
+                    self._drop(name)
+        if self._site is not None and self._site.forget_before(time_s):
+            if len(self._site):
+                self._site_bytes = self._site.num_bytes
+            else:
+                self._drop_site()
 
     def forget_oldest(self) -> None:
         """Drop the least recently used stream."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.speculation.question_mark import question_mark
 from headstart.speculation.ranking.arrays import (
     CONTEXT_LENGTHS,
     NUM_COMMON,
@@ -31,7 +32,7 @@ def as_said(question: str, words: Sequence[int]) -> NDArray[np.int32]:
     """
     if len(words) > MAX_ANSWER_TOKENS:
         return np.array(words[-MAX_ANSWER_TOKENS:], dtype=np.int32)
-    return np.array([-1 - (hash(question) & 0x3FFFFFFF), *words], dtype=np.int32)
+    return np.array([question_mark(question), *words], dtype=np.int32)
 
 
 class AnswerLog:

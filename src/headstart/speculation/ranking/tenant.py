@@ -1,5 +1,6 @@
 """What the ranker has of one tenant: its answers, and the weights learnt from them."""
 
+import time
 from collections.abc import Sequence
 from functools import cache
 
@@ -21,6 +22,8 @@ class RankedTenant:
     def __init__(self, seed: int = 0) -> None:
         self.learner = Learner(seed)
         self._log = AnswerLog()
+        self.since_s = time.time()
+        """When it began to remember, in seconds since 1970."""
 
     @property
     def num_bytes(self) -> int:

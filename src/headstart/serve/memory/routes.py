@@ -1,0 +1,94 @@
+"""The routes over which a tenant sees, takes along, brings and forgets what is remembered of it.
+
+All of them are about the tenant whose key is given, and about no other.
+"""
+
+from http import HTTPStatus
+
+from headstart.serve.asgi import send_json, send_whole
+from headstart.serve.memory.keeper import MemoryKeeper
+from headstart.serve.memory.seal import SealError
+from headstart.serve.memory.store import StoreError
+from headstart.serve.own_pages import check_page
+from headstart.serve.refusal import RefusedError, bad_request
+from headstart.serve.request_context import RequestContext
+from headstart.serve.routes import MEMORY_EXPORT, MEMORY_IMPORT, Route
+from headstart.serve.settings import Settings
+from headstart.speculation.drafter import StreamKey
+
+MAX_NAME_CHARACTERS = 128
+
+
+class MemoryRoutes:
+    """Answers requests whose tenant is known. Used from one event loop only."""
+
+    def __init__(self, settings: Settings, keeper: MemoryKeeper | None) -> None:
+        """Without a ``keeper`` nothing is drafted, and so nothing is remembered."""
+        self._settings, self._keeper = settings, keeper
+
+    async def answer(self, context: RequestContext, route: Route, body: bytes) -> None:
+        """Answer one request."""
+        check_page(self._settings, context)
+        if self._keeper is None:
+            nothing = "this server drafts nothing, and so it remembers nothing"
+            raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, nothing)
+        try:
+            await self._answer(self._keeper, context, route, body)
+        except StoreError as error:
+            away = "the store of memories is away, so this is not done; ask again"
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, away, retry_after_s=5) from error
+
+    async def _answer(
+        self, keeper: MemoryKeeper, context: RequestContext, route: Route, body: bytes
+    ) -> None:
+        send = context.send
+        if route.path == MEMORY_EXPORT:
+            self._check_keys()
+            data = await keeper.export(self._stream(context))
+            if data is None:
+                raise RefusedError(HTTPStatus.NOT_FOUND, "nothing is remembered of this stream")
+            await send_whole(send, HTTPStatus.OK, b"application/octet-stream", data)
+        elif route.path == MEMORY_IMPORT:
+            self._check_keys()
+            stream = self._stream(context)
+            try:
+                opened = await keeper.take(stream, body)
+            except SealError as error:
+                raise bad_request(str(error)) from error
+            content = {
+                "stream": stream.stream,
+                "from": opened.stream.stream,
+                "answers": opened.snapshot.num_answers,
+            }
+            await send_json(send, HTTPStatus.OK, content)
+        elif route.method == "DELETE":
+            await self._forget(keeper, context)
+        else:
+            rows = await keeper.streams(context.tenant)
+            keep_days = self._settings.memory.keep_days
+            content = {"object": "list", "data": rows, "keep_days": keep_days}
+            await send_json(send, HTTPStatus.OK, content)
+
+    async def _forget(self, keeper: MemoryKeeper, context: RequestContext) -> None:
+        if context.query("all") == "true" and context.query("stream") is None:
+            await keeper.forget_tenant(context.tenant)
+            content: dict[str, object] = {"all": True, "deleted": True}
+        else:
+            stream = self._stream(context)
+            await keeper.forget(stream)
+            content = {"stream": stream.stream, "deleted": True}
+        await send_json(context.send, HTTPStatus.OK, content)
+
+    def _stream(self, context: RequestContext) -> StreamKey:
+        name = context.query("stream") or context.stream
+        if not name or len(name) > MAX_NAME_CHARACTERS:
+            raise bad_request("name one stream: ?stream=NAME")
+        return StreamKey(context.tenant, name)
+
+    def _check_keys(self) -> None:
+        if not self._settings.memory.keys:
+            raise RefusedError(
+                HTTPStatus.NOT_IMPLEMENTED,
+                "no memory leaves this server or comes in: its operator sets key_file under"
+                " [memory]",
+            )

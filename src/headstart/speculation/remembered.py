@@ -1,0 +1,84 @@
+"""What an engine remembers of its tenants' streams: to be seen, taken along, and forgotten.
+
+It speaks for all drafters of a cascade, and for what the cascade has learnt of them. What goes in
+and out is plain values, because another process asks.
+"""
+
+from typing import Any
+
+from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.cascade import Cascade
+from headstart.speculation.drafter import RememberingDrafter, StreamKey
+from headstart.speculation.memory import Memory
+from headstart.speculation.stream_snapshot import StreamSnapshot
+
+
+class Remembered:
+    """Called from the engine's one thread, between two steps."""
+
+    def __init__(self, cascade: Cascade) -> None:
+        self._cascade = cascade
+
+    def streams(self, tenant: str) -> list[dict[str, Any]]:
+        """One row for each stream of a tenant."""
+        memory = self._memory
+        found = {} if memory is None else memory.streams(tenant)
+        return [
+            {
+                "stream": name,
+                "answers": len(stream),
+                "bytes": stream.num_bytes,
+                "oldest_s": min(stream.said_at_s),
+                "newest_s": max(stream.said_at_s),
+            }
+            for name, stream in found.items()
+        ]
+
+    def export(self, tenant: str, stream: str) -> dict[str, Any] | None:
+        """A `StreamSnapshot` in its plain form; none if nothing is remembered of the stream."""
+        key = StreamKey(tenant, stream)
+        snapshot = None if self._memory is None else self._memory.export(key)
+        if snapshot is None:
+            return None
+        return {**snapshot.plain(), "earned": self._cascade.earnings.export(key)}
+
+    def take(self, tenant: str, stream: str, plain: dict[str, Any]) -> int:
+        """Take in a snapshot of that form; returns how many answers it has."""
+        snapshot, key = StreamSnapshot.parse(plain), StreamKey(tenant, stream)
+        if self._memory is None:
+            return 0
+        self._memory.take(key, snapshot)
+        self._cascade.earnings.take(key, snapshot.earned)
+        return snapshot.num_answers
+
+    def forget(self, tenant: str, stream: str) -> None:
+        """Drop all that was said on a stream, and what was learnt of it."""
+        key = StreamKey(tenant, stream)
+        for drafter in self._remembering:
+            drafter.forget(key)
+        self._cascade.earnings.forget(tenant, key)
+
+    def forget_tenant(self, tenant: str) -> None:
+        """The same of all streams of a tenant."""
+        for drafter in self._remembering:
+            drafter.forget_tenant(tenant)
+        self._cascade.earnings.forget(tenant)
+
+    def forget_before(self, time_s: float) -> None:
+        """Drop what was said before a time, in seconds since 1970."""
+        for drafter in self._remembering:
+            drafter.forget_before(time_s)
+
+    @property
+    def _remembering(self) -> list[RememberingDrafter]:
+        drafters = self._cascade.drafters
+        return [drafter for drafter in drafters if isinstance(drafter, RememberingDrafter)]
+
+    @property
+    def _memory(self) -> Memory | None:
+        for drafter in self._cascade.drafters:
+            if isinstance(drafter, RememberingBridge):
+                return drafter.memory
+            if isinstance(drafter, Memory):
+                return drafter
+        return None

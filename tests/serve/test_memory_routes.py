@@ -1,0 +1,141 @@
+"""A tenant sees, takes along, brings and forgets what a real server remembers of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from headstart.serve.memory.seal import Seal, tokenizer_name
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.memory import Memory
+from tests.serve.servers import ask, asking, from_memory
+
+pytestmark = pytest.mark.engine
+
+MEMORY = "/v1/headstart/memory"
+QUESTION = "What is remembered of this street?"
+
+
+@pytest.fixture(scope="module")
+def body(clips):
+    return asking(clips / "street.mp4", QUESTION)
+
+
+@pytest.fixture(scope="module")
+def alone(north, body):
+    """The answer of the target alone."""
+    reply = north.post("/v1/chat/completions", json=body)
+    assert reply.status_code == 200, reply.text
+    return text_of(reply.json())
+
+
+@pytest.fixture(autouse=True)
+def forgotten(north, south):
+    """Nothing is remembered when a test begins."""
+    for client in (north, south):
+        assert client.delete(MEMORY, params={"all": "true"}).status_code == 200
+
+
+def text_of(answer):
+    return answer["choices"][0]["message"]["content"]
+
+
+def rows(client):
+    reply = client.get(MEMORY)
+    assert reply.status_code == 200, reply.text
+    return {row["stream"]: row for row in reply.json()["data"]}
+
+
+def export(client, stream):
+    reply = client.get(f"{MEMORY}/export", params={"stream": stream})
+    assert reply.status_code == 200, reply.text
+    return reply.content
+
+
+def bring(client, stream, sealed):
+    return client.post(f"{MEMORY}/import", params={"stream": stream}, content=sealed)
+
+
+def test_a_tenant_sees_its_streams_and_nobody_elses(north, south, body):
+    ask(north, body, stream="a/b c")
+    ask(north, body, stream="a/b c")
+    ask(south, body, stream="yard")
+    seen = rows(north)
+    assert list(seen) == ["a/b c"]
+    assert seen["a/b c"]["answers"] == 2
+    assert seen["a/b c"]["bytes"] > 0
+    assert list(rows(south)) == ["yard"]
+    assert north.get(MEMORY).json()["keep_days"] == 7.0
+
+
+def test_a_stream_taken_to_another_name_drafts_its_first_answer(north, body, alone):
+    first = ask(north, body, stream="front")
+    assert from_memory(first) == (0, 0)
+    said = bring(north, "back", export(north, "front")).json()
+    assert said == {"stream": "back", "from": "front", "answers": 1}
+    seeded = ask(north, body, stream="back")
+    assert text_of(seeded) == text_of(first) == alone
+    assert from_memory(seeded)[1] > 0
+
+
+def test_no_other_tenant_takes_it_in_and_no_byte_of_it_can_be_changed(north, south, body):
+    ask(north, body, stream="front")
+    sealed = export(north, "front")
+    refused = bring(south, "front", sealed)
+    assert refused.status_code == 400
+    assert "another tenant's" in refused.json()["error"]["message"]
+    assert rows(south) == {}
+    forged = bring(north, "front", sealed[:-1] + bytes([sealed[-1] ^ 1]))
+    assert forged.status_code == 400
+    assert "seal" in forged.json()["error"]["message"]
+    assert bring(north, "front", b"").status_code == 400
+    assert south.get(f"{MEMORY}/export", params={"stream": "front"}).status_code == 404
+
+
+def test_a_memory_full_of_lies_changes_no_word(north, body, alone, memory_key, tiny_target):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_target)
+    lies, liar = Memory(), StreamKey("north", "liar")
+    for number in range(300):
+        lies.begin(DraftRequest("told", liar, QUESTION))
+        lies.finish("told", [3 + (number + place) % 90 for place in range(24)])
+    snapshot = lies.export(liar)
+    always = {"0": [[100.0] * 9, [100.0] * 9]}
+    sealed = Seal([memory_key], tokenizer_name(tokenizer.get_vocab())).seal(
+        liar,
+        replace(snapshot, earned={"memory": always}),
+    )
+    assert bring(north, "liar", sealed).status_code == 200
+    assert rows(north)["liar"]["answers"] == 300
+    told = ask(north, body, stream="liar")
+    assert text_of(told) == alone
+    drafted, accepted = from_memory(told)
+    assert drafted > accepted  # lies were verified, and refused
+    for _ in range(3):
+        assert text_of(ask(north, body, stream="liar")) == alone
+
+
+def test_a_forgotten_stream_is_not_drafted_from(north, body, alone):
+    for stream in ("front", "back"):
+        ask(north, body, stream=stream)
+    assert from_memory(ask(north, body, stream="front"))[1] > 0
+    reply = north.delete(MEMORY, params={"stream": "front"})
+    assert reply.json() == {"stream": "front", "deleted": True}
+    assert list(rows(north)) == ["back"]
+    answer = ask(north, body, stream="front")
+    assert text_of(answer) == alone
+    assert from_memory(answer) == (0, 0)
+    assert north.delete(MEMORY, params={"all": "true"}).json() == {"all": True, "deleted": True}
+    assert rows(north) == {}
+
+
+def test_what_is_not_said_clearly_is_not_done(north, operator, body):
+    ask(north, body, stream="front")
+    assert north.delete(MEMORY).status_code == 400
+    assert north.delete(MEMORY, params={"all": "yes"}).status_code == 400
+    both = {"all": "true", "stream": "x" * 129}
+    assert north.delete(MEMORY, params=both).status_code == 400
+    assert north.get(f"{MEMORY}/export").status_code == 400
+    assert operator.get(MEMORY).status_code == 403
+    assert north.put(MEMORY).status_code == 405
+    assert list(rows(north)) == ["front"]

@@ -1,0 +1,107 @@
+"""An engine's memory, seen, taken along and forgotten, with what was learnt of the drafters."""
+
+from headstart.speculation.cascade import Cascade
+from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.earnings import MAX_TAKEN_TRIALS
+from headstart.speculation.memory import Memory
+from headstart.speculation.ngram import Ngram
+from headstart.speculation.remembered import Remembered
+from headstart.speculation.vocabulary import TextVocabulary
+
+LIE = (70, 71, 72, 73)
+
+
+def cascade():
+    return Cascade([Memory(), Ngram()], TextVocabulary(100))
+
+
+def answer(cascade, stream, words, tenant="north"):
+    cascade.begin(DraftRequest("asked", StreamKey(tenant, stream), "who?"))
+    draft = cascade.propose("asked", (), 16)
+    cascade.finish("asked", words)
+    return draft
+
+
+def test_streams_are_seen_by_their_tenant_only():
+    engine = cascade()
+    answer(engine, "front", [1, 2])
+    answer(engine, "front", [1, 3])
+    answer(engine, "back", [4])
+    remembered = Remembered(engine)
+    rows = {row["stream"]: row["answers"] for row in remembered.streams("north")}
+    assert rows == {"front": 2, "back": 1}
+    assert remembered.streams("south") == []
+    assert all(0 < row["oldest_s"] <= row["newest_s"] for row in remembered.streams("north"))
+    assert remembered.export("south", "front") is None
+    assert remembered.export("north", "side") is None
+
+
+def test_what_the_planner_learnt_of_a_stream_comes_along():
+    engine, other = cascade(), cascade()
+    for number in range(30):
+        answer(engine, "front", [number % 50, 60, 61])  # never what was said before
+    front = StreamKey("north", "front")
+    plain = Remembered(engine).export("north", "front")
+    learnt = engine.earnings.accepted("memory", front, True)
+    assert learnt < 0.2
+    assert other.earnings.accepted("memory", front, True) == 1.0
+    assert Remembered(other).take("north", "front", plain) == 30
+    assert other.earnings.accepted("memory", front, True) < 0.5
+    again = Remembered(other).export("north", "front")["earned"]["memory"]["0"]
+    assert max(again[1]) <= MAX_TAKEN_TRIALS
+
+
+def test_what_was_learnt_here_stays():
+    engine, other = cascade(), cascade()
+    for _ in range(5):
+        answer(engine, "front", [1, 2, 3])
+        answer(other, "front", [4, 5, 6])
+    here = other.earnings.accepted("memory", StreamKey("north", "front"), True)
+    plain = Remembered(engine).export("north", "front")
+    Remembered(other).take("north", "front", plain)
+    assert other.earnings.accepted("memory", StreamKey("north", "front"), True) == here
+    assert answer(other, "front", [4, 5, 6]).tokens == (4, 5, 6)
+
+
+def test_a_memory_of_lies_is_outweighed_after_some_answers():
+    liar, engine = cascade(), cascade()
+    for _ in range(200):
+        answer(liar, "front", LIE)
+    Remembered(engine).take("north", "front", Remembered(liar).export("north", "front"))
+    front = StreamKey("north", "front")
+    assert answer(engine, "front", [1, 2, 3]).tokens == LIE
+    for number in range(8):
+        answer(engine, "front", [1, 2, 3 + number])
+    assert answer(engine, "front", [1, 2, 3]).tokens[:2] == (1, 2)
+    assert engine.earnings.accepted("memory", front, True) > 0
+
+
+def test_a_stream_and_a_tenant_are_forgotten_with_what_was_learnt_of_them():
+    engine = cascade()
+    for stream in ("front", "back"):
+        for _ in range(3):
+            answer(engine, stream, [1, 2, 3])
+        answer(engine, "front", [7, 8], tenant="south")
+    remembered, front = Remembered(engine), StreamKey("north", "front")
+    assert engine.earnings.export(front)
+    remembered.forget("north", "front")
+    assert [row["stream"] for row in remembered.streams("north")] == ["back"]
+    assert engine.earnings.export(front) == {}
+    assert engine.earnings.export(StreamKey("north", "back"))
+    remembered.forget_tenant("north")
+    assert remembered.streams("north") == []
+    assert engine.earnings.export(StreamKey("north", "back")) == {}
+    assert [row["stream"] for row in remembered.streams("south")] == ["front"]
+    assert engine.earnings.export(StreamKey("south", "front"))
+
+
+def test_a_posted_source_comes_along_too():
+    engine = cascade()
+    for _ in range(3):
+        request = DraftRequest("asked", StreamKey("north", "front"), "who?")
+        engine.begin(request)
+        engine.post("asked", Draft((1, 2, 3), "drafter", 0.0))
+        engine.propose("asked", (), 16)
+        engine.finish("asked", [1, 2, 3])
+    assert "drafter" in Remembered(engine).export("north", "front")["earned"]
