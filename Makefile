@@ -22,7 +22,7 @@ $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
-	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,mqtt,train,dev]' --editable ./lab
+	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,train,dev]' --editable ./lab
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \
