@@ -39,6 +39,9 @@ class Questions:
     half_warm_answers: float = 0.0
     """After so many answers of a stream on an engine its drafts are worth half of what they come
     to be worth; 0 where every stream is known from its first answer on."""
+    measured_passes: tuple[int, ...] = ()
+    """Where given, an answer has as many passes as one of these, drawn at random; what its drafts
+    cost is then part of the step."""
 
     def with_prompt(self) -> Survival:
         """The survival of the draft that is verified with the prompt."""
@@ -150,11 +153,17 @@ class EngineModel:
             num_unfed = self._window.num_frames - prompted.num_fed
             seconds += self._window.prompt_s(self._costs, num_unfed)
             seconds += self._costs.pass_s(opening) - self._costs.step_s
-            accepted = self._accepted(self._first, opening, prompted.warmth)
-            prompted.missing = self._questions.num_tokens - 1 - accepted
+            prompted.missing = self._missing(opening, prompted.warmth)
             self._running.append(prompted)
         ended = tuple(asked for asked in self._running if asked.missing <= 0)
         return Work(seconds, ended, prompted)
+
+    def _missing(self, opening: int, warmth: float) -> int:
+        """Tokens after the first pass; where passes were measured, each of them is one token."""
+        if self._questions.measured_passes:
+            return self._random.choice(self._questions.measured_passes) - 1
+        accepted = self._accepted(self._first, opening, warmth)
+        return self._questions.num_tokens - 1 - accepted
 
     def _has_room(self) -> bool:
         most = self._questions.max_windows

@@ -67,6 +67,13 @@ class Outcome:
         """The share of windows that were not answered."""
         return 1 - self.num(Fate.ANSWERED) / len(self.ended) if self.ended else 0.0
 
+    def late_share(self, within_s: float) -> float:
+        """The share of windows whose answer did not come within so many seconds, or not at all."""
+        if not self.ended:
+            return 0.0
+        in_time = sum(each.fate is Fate.ANSWERED and each.wait_s <= within_s for each in self.ended)
+        return 1 - in_time / len(self.ended)
+
     def by_time(self, every_s: float) -> dict[float, "Outcome"]:
         """The windows by when their last frame landed, in parts of so many seconds."""
         parts: dict[float, Outcome] = {}

@@ -1,6 +1,7 @@
 """What a simulated fleet is made of, and what happens to it."""
 
 from dataclasses import dataclass, field
+from random import Random
 
 from headstart.errors import PlanningError
 from headstart.planner.engine_model import Questions
@@ -54,6 +55,11 @@ class FleetPlan:
             raise PlanningError(
                 f"{self.failures.num_killed} of {self.num_engines} engines die at once: leave one"
             )
+
+    def phase_s(self, camera: int) -> float:
+        """When the first window of a camera begins; always the same for the same camera."""
+        drawn, aligned = Random(camera), self.bursts.aligned
+        return 0.0 if drawn.random() < aligned else drawn.random() * self.questions.window.every_s
 
     def killed_engines(self) -> list[int]:
         """The engines that die at the same moment."""

@@ -60,12 +60,9 @@ class FleetSimulation:
 
     def _enter(self, camera: int) -> None:
         """A camera that was on no simulated engine asks about its windows from now on."""
-        is_aligned = self._random.random() < self._plan.bursts.aligned
-        phase_s = 0.0 if is_aligned else self._random.uniform(0.0, self._window.every_s)
         self._asking.add(camera)
-        self._clock.process(
-            self._camera(camera, (phase_s - self._clock.now) % self._window.every_s)
-        )
+        since_s = self._clock.now - self._plan.phase_s(camera)
+        self._clock.process(self._camera(camera, -since_s % self._window.every_s))
 
     def _camera(self, camera: int, first_s: float) -> Steps:
         yield self._clock.timeout(first_s)
