@@ -8,7 +8,7 @@ DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup browser rtsp mqtt lint check format test verdict bench figures clean
+.PHONY: setup browser rtsp mqtt promtool lint check format test verdict bench figures clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -57,6 +57,12 @@ mqtt: ## a Mosquitto broker for the tests of MQTT, likewise
 		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends mosquitto; } || \
 		echo 'no Mosquitto, and none could be installed: tests of MQTT will be skipped'
+
+promtool: ## Prometheus' checker for the tests of alerts, likewise; its service is not started
+	@command -v promtool >/dev/null || \
+		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+		apt-get update -qq && RUNLEVEL=1 apt-get install -qq -y --no-install-recommends prometheus; } || \
+		echo 'no promtool, and none could be installed: tests of alerts will be skipped'
 
 test: setup ## every test, real engines included, in two processes
 	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
