@@ -33,18 +33,20 @@ class Ring:
     """Consistent hashing with `POINTS` points for each engine."""
 
     def __init__(self, num_engines: int) -> None:
-        engines = np.repeat(np.arange(num_engines, dtype=np.int64), POINTS)
         # Cameras and points are numbered apart, so that none of them share a hash.
-        places = _hashed(np.arange(engines.size, dtype=np.uint64) << np.uint64(1))
+        points = np.arange(num_engines * POINTS, dtype=np.uint64) << np.uint64(1)
+        places = _hashed(points)
         order = np.argsort(places)
-        self._places, self._engines = places[order], engines[order]
+        self._places = places[order]
+        # Half as wide as elsewhere: large fleets have millions of points.
+        self._engines = (order // POINTS).astype(np.int32)
 
     def owners(self, cameras: Numbers, is_up: Flags) -> Numbers:
         """The engine of the next point, or of the next one whose engine is up."""
         _require_one(is_up)
         names = _hashed((cameras.astype(np.uint64) << np.uint64(1)) | np.uint64(1))
         points = np.searchsorted(self._places, names) % self._places.size
-        owners = self._engines[points]
+        owners = self._engines[points].astype(np.int64)
         while (lost := np.nonzero(~is_up[owners])[0]).size:
             points[lost] = (points[lost] + 1) % self._places.size
             owners[lost] = self._engines[points[lost]]
