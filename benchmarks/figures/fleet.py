@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures.picture import STYLE, line, rect, text
-from benchmarks.figures.results import markdown, result
+from benchmarks.figures.results import NOT_KEPT, is_kept, markdown, result
 
 from headstart.bench.svg import Scale
+from headstart.planner.fleet.size import crowded_share
 
 PICTURE = Path("docs/pictures/fleet.svg")
 WIDTH, HEIGHT = 820, 340
@@ -82,6 +83,7 @@ def sizes() -> str:
                 f"{half['simulated_engines']:,}",
                 f"{half['cameras'] / half['engines']:.1f}",
                 str(half["fullest"]),
+                f"{crowded_share(number, half['engines'], simulated['held']):.1%}",
                 f"{half['late']:.1%}",
                 f"{half['late_on_fullest']:.0%}",
                 f"{half['wall_s']:.0f} s",
@@ -94,7 +96,8 @@ def sizes() -> str:
             "simulated by passes",
             "cameras of an average one",
             "of the fullest",
-            "late",
+            "cameras on too full ones, by the law",
+            "late, in the sample",
             "late on the fullest",
             "took",
         ),
@@ -104,6 +107,8 @@ def sizes() -> str:
 
 def validation() -> str:
     """Reality and simulation, for every pace."""
+    if not is_kept("fleet_validation"):
+        return NOT_KEPT
     rows = []
     for load in result("fleet_validation")["loads"]:
         for name in ("mean_s", "p50_s", "p95_s", "answers_a_second"):
@@ -117,6 +122,26 @@ def validation() -> str:
                 )
             )
     return markdown(("each camera every", "", "three servers", "simulated", "off by"), rows)
+
+
+def restart() -> str:
+    """What became of the windows while servers were restarted."""
+    if not is_kept("rolling_restart"):
+        return NOT_KEPT
+    found = result("rolling_restart")
+    drained = " and ".join(f"{seconds:.1f} s" for seconds in found["drained_s"])
+    rows = [
+        ("windows shown", f"{found['windows']}, of {found['cameras']} cameras"),
+        ("moves of a camera to another server", str(found["moves"])),
+        ("windows without an answer, with two, with a wrong one", _counts(found)),
+        ("draining took", drained),
+        ("from connecting anew to the first answer, at most", f"{found['longest_gap_s']:.1f} s"),
+    ]
+    return markdown(("two servers, restarted in turn", ""), rows)
+
+
+def _counts(found: dict[str, Any]) -> str:
+    return ", ".join(str(found[name]) for name in ("lost", "doubled", "wrong"))
 
 
 NAMES = {
@@ -217,4 +242,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "fleet-plan": plan,
     "fleet-breaks": breaks,
     "fleet-sizes": sizes,
+    "fleet-validation": validation,
+    "rolling-restart": restart,
 }
