@@ -9,7 +9,6 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
-from headstart.cli.plan_fleet import Price, print_fleet_plan
 from headstart.cli.plan_live import print_live_plan
 from headstart.errors import PlanningError
 from headstart.planner.costs import Costs, DrafterCosts
@@ -87,6 +86,8 @@ def plan(
     engines many cameras need, and what they cost. Prints tables, and one line of JSON last.
     """
     if fleet is not None:
+        from headstart.cli.plan_fleet import Price, print_fleet_plan
+
         price = None if gpu_hour is None else Price.parse(gpu_hour)
         print_fleet_plan(fleet, cameras or [1000], price, simulate)
         return
