@@ -8,7 +8,7 @@ DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup browser rtsp mqtt redis lint check format test verdict bench figures clean
+.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -22,7 +22,8 @@ $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
-	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,mqtt,redis,train,dev]' --editable ./lab
+	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,dev]' \
+		--editable ./lab
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \
@@ -63,6 +64,12 @@ redis: ## a Redis server for the tests of stored memories, likewise
 		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends redis-server; } || \
 		echo 'no Redis, and none could be installed: tests of it will be skipped'
+
+promtool: ## Prometheus' checker for the tests of alerts, likewise; its service is not started
+	@command -v promtool >/dev/null || \
+		{ command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] && \
+		apt-get update -qq && RUNLEVEL=1 apt-get install -qq -y --no-install-recommends prometheus; } || \
+		echo 'no promtool, and none could be installed: tests of alerts will be skipped'
 
 test: setup ## every test, real engines included, in two processes
 	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder

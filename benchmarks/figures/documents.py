@@ -15,6 +15,7 @@ from benchmarks.figures import (
     bench,
     equality,
     evaluation,
+    fleet,
     lab,
     live,
     live_picture,
@@ -32,6 +33,7 @@ TABLES = {
     **bench.TABLES,
     **equality.TABLES,
     **evaluation.TABLES,
+    **fleet.TABLES,
     **lab.TABLES,
     **live.TABLES,
     **live_sockets.TABLES,
@@ -45,6 +47,7 @@ PICTURES = {
     live_picture.PICTURE: live_picture.live,
     load_picture.PICTURE: load_picture.load_picture,
     evaluation.PICTURE: evaluation.picture,
+    fleet.PICTURE: fleet.picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")

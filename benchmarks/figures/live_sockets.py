@@ -4,9 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.figures.results import is_kept, markdown, result
+from benchmarks.figures.results import NOT_KEPT, is_kept, markdown, result
 
-NOT_KEPT = "No run of it is kept yet."
 ABUSERS = {
     "behaves": ("behaves: one more camera", "frames", "{:,} frames"),
     "killed": ("is killed in the middle of a window", "killed", "{:,} times"),

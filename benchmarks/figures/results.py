@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parents[1] / "results"
+NOT_KEPT = "No run of it is kept yet."
+"""Stands where a table would."""
 
 
 def path_of(name: str) -> Path:

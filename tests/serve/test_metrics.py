@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.serve.live_camera import NUM_SLOTS, LiveCamera, jpegs
 from tests.serve.servers import MAX_TENANT_REQUESTS, ask, ask_at_once, asking, metric
 
 pytestmark = pytest.mark.engine
+ROOT = Path(__file__).parents[2]
+DASHBOARDS = (
+    ROOT / "docs" / "headstart-dashboard.json",
+    ROOT / "deploy" / "monitoring" / "fleet-dashboard.json",
+)
+MANY_TOKENS = 300
+"""Of an answer that takes long enough to be seen on its way."""
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +80,31 @@ def test_a_tenant_sees_its_own_tokens_and_drafts(north, counted):
 
 def test_the_dashboard_asks_for_figures_that_exist(operator, counted):
     text = operator.get("/metrics").text
-    dashboard = (Path(__file__).parents[2] / "docs" / "headstart-dashboard.json").read_text()
     asked = {
         name
-        for panel in json.loads(dashboard)["panels"]
+        for dashboard in DASHBOARDS
+        for panel in json.loads(dashboard.read_text())["panels"]
         for target in panel["targets"]
         for name in re.findall(r"(?:headstart_|vllm:)\w+", target["expr"])
     }
-    assert len(asked) > 10
+    assert len(asked) > 20
     assert not [name for name in asked if name not in text]
+
+
+def test_windows_that_wait_and_their_waits_are_counted(server, operator):
+    names = ("headstart_live_wait_seconds_count", "headstart_live_wait_seconds_sum")
+    before = [metric(operator, name) for name in names]
+    with LiveCamera(server) as camera:
+        camera.start(stream="counted waits", max_tokens=MANY_TOKENS)
+        camera.show_window(jpegs(NUM_SLOTS), 0)
+        server.wait_until(
+            lambda: metric(operator, "headstart_live_windows_waiting ") == 1, "a window waits"
+        )
+        answer = camera.wait_for("answer")
+        server.wait_until(
+            lambda: metric(operator, "headstart_live_windows_waiting ") == 0, "none waits"
+        )
+        camera.ack(answer)
+    count, seconds = (metric(operator, name) - was for name, was in zip(names, before, strict=True))
+    assert count == 1
+    assert seconds == pytest.approx(answer["wait_s"], abs=0.01)

@@ -99,13 +99,13 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
         if workload in result.rates:
             continue
         names = [method for name, method in result.measured() if name == workload]
-        paces = _paces(result, workload, names)
+        pace = paces(result, workload, names)
         bare = [
             sample
             for name in names
-            for sample in _at_pace(result.settled(workload, BARE, name), 1 / paces[name])
+            for sample in at_pace(result.settled(workload, BARE, name), 1 / pace[name])
         ]
-        ours = {name: _at_pace(result.settled(workload, name), 1 / paces[name]) for name in names}
+        ours = {name: at_pace(result.settled(workload, name), 1 / pace[name]) for name in names}
         families: dict[str, list[Sample]] = {}
         for name in names:
             families.setdefault(_family(name), []).extend(ours[name])
@@ -121,8 +121,8 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
                 ForecastCheck(
                     workload,
                     name,
-                    _mean_s(ours[name]) * paces[name],
-                    forecast_s * paces[name],
+                    _mean_s(ours[name]) * pace[name],
+                    forecast_s * pace[name],
                     alone_s / forecast_s,
                     break_even_accepted(costs, round(median(lengths))) if lengths else None,
                 )
@@ -130,7 +130,7 @@ def check_forecasts(result: BenchResult) -> list[ForecastCheck]:
     return checks
 
 
-def _paces(result: BenchResult, workload: str, names: Sequence[str]) -> dict[str, float]:
+def paces(result: BenchResult, workload: str, names: Sequence[str]) -> dict[str, float]:
     """How slow the machine was beside each method: bare vLLM's mean time then over its mean time.
 
     Methods are measured one after another, and other load of the machine changes meanwhile.
@@ -143,7 +143,8 @@ def _mean_s(samples: Sequence[Sample]) -> float:
     return fmean(sample.end_to_end_s for sample in samples)
 
 
-def _at_pace(samples: Sequence[Sample], pace: float) -> list[Sample]:
+def at_pace(samples: Sequence[Sample], pace: float) -> list[Sample]:
+    """The same answers, taking so many times as long."""
     return [
         replace(s, end_to_end_s=s.end_to_end_s * pace, first_token_s=s.first_token_s * pace)
         for s in samples

@@ -13,6 +13,8 @@ from headstart.engine.options import EventDrafter, Sources
 from headstart.speculation.registry import DEFAULT_DRAFTERS, REGISTERED
 
 TIMED = "timed"
+FED = "fed"
+LIVE_OWN = "live, own stream"
 TWO_DEVICES = "bare vLLM x2"
 SILENT = Sources(drafters=())
 # A model that was not taught JSON fills its answer with blanks where a grammar allows them.
@@ -115,9 +117,9 @@ class Rig:
         # A frame is rendered again with each feed that it is part of: its pixels are kept.
         live = {"mm_processor_cache_gb": 1}
         found += [
-            Method("fed", "vLLM alone, frames prefilled as they arrive", is_fed=True, vllm=live),
+            Method(FED, "vLLM alone, frames prefilled as they arrive", is_fed=True, vllm=live),
             Method(
-                "live, own stream",
+                LIVE_OWN,
                 f"{together} of the same stream, frames prefilled as they arrive",
                 Sources(warm=False),
                 is_fed=True,

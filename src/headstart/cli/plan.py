@@ -62,15 +62,35 @@ def plan(
         float, typer.Option(help="Live: the chance that a drafted token is right.")
     ] = 0.9,
     draft_tokens: Annotated[int, typer.Option(min=1, help="Live: length of a draft.")] = 32,
+    fleet: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A TOML file that describes a fleet."),
+    ] = None,
+    cameras: Annotated[
+        list[int] | None, typer.Option(min=1, help="Fleet: how many cameras; may be repeated.")
+    ] = None,
+    gpu_hour: Annotated[
+        str | None, typer.Option(help="Fleet: what a GPU costs an hour, such as '1.20 EUR'.")
+    ] = None,
+    simulate: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Fleet: simulate so many seconds, with an engine that dies."),
+    ] = None,
     notes: Annotated[bool, typer.Option("--notes", hidden=True)] = False,
 ) -> None:
     """Forecast end-to-end time, and how many drafted tokens must be accepted for drafting to pay.
 
     The forecast is made from figures given by hand, or from a bench's result for every workload
     and method that it measured. With --live, it says how long a live camera's answers wait from
-    the last frame on, and how many cameras the engine holds. Prints tables, and one line of JSON
-    last.
+    the last frame on, and how many cameras the engine holds. With --fleet, it says how many
+    engines many cameras need, and what they cost. Prints tables, and one line of JSON last.
     """
+    if fleet is not None:
+        from headstart.cli.plan_fleet import Price, print_fleet_plan
+
+        price = None if gpu_hour is None else Price.parse(gpu_hour)
+        print_fleet_plan(fleet, cameras or [1000], price, simulate)
+        return
     if notes:
         raise PlanningError("--notes is now a script: python -m benchmarks.notes_checked")
     if live and bench is not None:

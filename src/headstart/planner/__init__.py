@@ -1,1 +1,1 @@
-"""Forecasts what drafting costs and saves. Pure Python: no torch, no vLLM."""
+"""Forecasts what drafting costs and saves, and what a fleet needs. No torch, no vLLM."""

@@ -31,6 +31,8 @@ class Costs:
     """What a drafted token adds to a pass."""
     verify_pass_s: float = 0.0
     """What a pass costs more as soon as it has any draft."""
+    request_s: float = 0.0
+    """What every further request of the batch adds to a pass."""
     overhead_s: float = 0.0
     """What an answer costs more with headstart's engine than with plain vLLM."""
 
@@ -39,11 +41,12 @@ class Costs:
             raise PlanningError(
                 "a prefill and a decoding step take time: give both above 0 ms, as measured"
             )
-        if min(self.verify_token_s, self.verify_pass_s) < 0:
+        if min(self.verify_token_s, self.verify_pass_s, self.request_s) < 0:
             raise PlanningError("a cost is below zero: give 0 where it is too small to measure")
 
     def pass_s(self, draft_tokens: float, batch: int = 1) -> float:
         """The time of one pass over a batch whose requests have a draft of this length each."""
+        plain_s = self.step_s + self.request_s * (batch - 1)
         if draft_tokens <= 0:
-            return self.step_s
-        return self.step_s + self.verify_pass_s + self.verify_token_s * draft_tokens * batch
+            return plain_s
+        return plain_s + self.verify_pass_s + self.verify_token_s * draft_tokens * batch

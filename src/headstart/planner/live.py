@@ -23,6 +23,8 @@ class LiveWindow:
     """A window starts, and a question is asked, every so many seconds."""
     feed_s: float
     """Prefilling one frame by itself, in a request of its own."""
+    within_s: float | None = None
+    """How long 95% of the answers may take, from the last frame; None is until the next one's."""
 
     def __post_init__(self) -> None:
         if self.num_frames < 1:
@@ -34,6 +36,11 @@ class LiveWindow:
                 f"a window of {self.window_s:g} s every {self.every_s:g} s: give a step above 0"
                 " that is no longer than the window, so that no frame is left out"
             )
+
+    @property
+    def limit_s(self) -> float:
+        """How long 95% of the answers may take."""
+        return self.every_s if self.within_s is None else self.within_s
 
     def prompt_s(self, costs: Costs, num_unfed: int = 1) -> float:
         """From the last frame to the first token where so many frames are not fed yet.

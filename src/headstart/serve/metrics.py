@@ -11,9 +11,9 @@ from prometheus_client import Counter, Gauge, Histogram, generate_latest
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import Metric
 
-from headstart.answers.answer import Answer
 from headstart.answers.timeline import Stage, Timeline
 from headstart.engine.request_record import RequestRecord
+from headstart.live.window_answer import WindowAnswer
 from headstart.serve.settings import Limits
 from headstart.speculation.verdict import Verdict, by_source, is_fused
 
@@ -38,6 +38,14 @@ HEARTBEAT_AGE = Gauge("headstart_heartbeat_age_seconds", "Since the engine's las
 LIVE_CAMERAS = Gauge("headstart_live_cameras", "Live cameras, those that may resume included.")
 LIVE_FRAMES = Counter("headstart_live_frames", "Frames of live cameras, by their fate.", ["fate"])
 LIVE_WINDOWS = Counter("headstart_live_windows", "Windows of live cameras, by fate.", ["fate"])
+LIVE_WAITING = Gauge(
+    "headstart_live_windows_waiting", "Windows that have ended and whose answer is not there yet."
+)
+LIVE_WAIT = Histogram(
+    "headstart_live_wait_seconds",
+    "From a window's last frame to the last word of its answer.",
+    buckets=(0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30),
+)
 LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could not be written.")
 LOGGED_ANSWERS = Counter(
     "headstart_logged_answers", "Answers for the logs of tenants, by fate.", ["fate"]
@@ -161,8 +169,10 @@ def count_answer(record: RequestRecord, tenant: str) -> None:
         _count_drafts(record.verdicts, record.num_accepted, tenant)
 
 
-def count_live_answer(answer: Answer, tenant: str) -> None:
+def count_live_answer(window: WindowAnswer, tenant: str) -> None:
     """Add one finished answer of a live camera to the figures."""
+    answer = window.answer
+    LIVE_WAIT.observe(window.wait_s)
     _count_times(answer.num_cached_tokens, answer.timeline)
     _count_drafts(answer.verdicts, answer.num_accepted_tokens, tenant)
 

@@ -152,7 +152,10 @@ class HeadstartMiddleware:
             bare = getattr(state.args, "headstart_bare", None)
             places = CameraPlaces(target, entrance, decoder, room, limits, bare)
             cameras = Cameras(places, limits, note)
-            self._registry = CameraRegistry(places, settings.cameras, limits, access_log)
+            registry = CameraRegistry(places, settings.cameras, limits, access_log)
+            kinds = (cameras, registry)
+            metrics.LIVE_WAITING.set_function(lambda: sum(kind.num_waiting for kind in kinds))
+            self._registry = registry
         self._live = LiveRoute(settings, entrance, cameras, access_log)
         self._gateway = Gateway(
             self._app,

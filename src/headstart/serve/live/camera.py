@@ -94,6 +94,11 @@ class Camera:
         self._running = asyncio.ensure_future(self._run())
 
     @property
+    def num_waiting(self) -> int:
+        """Windows that have ended and whose answer is not there yet."""
+        return 0 if self._standing is None else len(self._standing.held)
+
+    @property
     def is_over(self) -> bool:
         """Whether no answer will come any more."""
         return self._final is not None
@@ -212,7 +217,7 @@ class Camera:
 
     def _charge(self, answer: WindowAnswer) -> None:
         self._charge_tokens(answer.answer)
-        metrics.count_live_answer(answer.answer, self.tenant)
+        metrics.count_live_answer(answer, self.tenant)
 
     def _charge_tokens(self, said: Answer) -> None:
         """What was computed: frames that were computed before have been charged before."""

@@ -23,6 +23,11 @@ class Cameras:
         self._cameras: dict[Token, SocketCamera] = {}
         self._leaving: dict[Token, asyncio.TimerHandle] = {}
 
+    @property
+    def num_waiting(self) -> int:
+        """Windows of all cameras that have ended and whose answer is not there yet."""
+        return sum(camera.num_waiting for camera in self._cameras.values())
+
     async def start(self, tenant: str, start: Start, outgoing: Outgoing) -> SocketCamera:
         """A new camera that sends to this client; raises a refusal if there are too many."""
         place = await self._places.take(tenant, start)

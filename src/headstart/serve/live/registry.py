@@ -36,6 +36,11 @@ class CameraRegistry:
         self._of_tenant: dict[str, dict[str, SourceCamera]] = {}
         """By id, in the order in which they were registered."""
 
+    @property
+    def num_waiting(self) -> int:
+        """Windows of all cameras that have ended and whose answer is not there yet."""
+        return sum(camera.num_waiting for camera in self._all())
+
     async def register(self, tenant: str, wanted: Registration) -> SourceCamera:
         """Begin to read a camera; raises a refusal if its address is not open, or all are taken."""
         address = self._access.check_source(wanted.source)

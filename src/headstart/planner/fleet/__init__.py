@@ -1,0 +1,1 @@
+"""Many engines behind a router: how many are needed, and what happens when some of them die."""
