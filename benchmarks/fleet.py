@@ -1,6 +1,6 @@
 """Cameras on several servers behind a router, while one server is killed and another one drained.
 
-    pip install vllm-router && python -m benchmarks.fleet --tiny --streams 48 --seconds 240
+    apt-get install haproxy && python -m benchmarks.fleet --tiny --streams 48 --seconds 240
 
 Every stream asks about a window each few seconds, through the router, and asks again until it has
 an answer: a window is answered once, or lost. A third into the run a server is killed, and started
@@ -11,8 +11,7 @@ over HTTP. Prints a table, then one line of JSON, which is also kept in benchmar
 
 import argparse
 import contextlib
-import importlib.util
-import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +32,21 @@ from tests.serve.servers import asking, free_port, from_memory, serve_command, s
 
 CHAT = "/v1/chat/completions"
 MEMORY = "/v1/headstart/memory"
+HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
+CONFIG = """
+defaults
+    mode http
+    timeout connect 2s
+    timeout client 60s
+    timeout server 300s
+frontend streams
+    bind 127.0.0.1:{port}
+    default_backend servers
+backend servers
+    option httpchk GET /ready
+    option redispatch
+    default-server check inter 1s fall 1 rise 1"""
+HASHED = "    balance hdr(X-Session-ID)\n    hash-type consistent"
 PAUSE_S = 0.5  # before a stream asks again
 LATEST_S = 60.0  # after this time a window is lost
 PHASES = ("before", "after the kill", "after the drain")
@@ -114,18 +128,13 @@ class Fleet:
         """Until every server is, and the router."""
         for server in self.servers:
             server.wait_ready("/ready")
-        urls = [server.url for server in self.servers]
-        words = ["--worker-urls", *urls, "--policy", self._policy, "--host", "127.0.0.1"]
-        words += ["--port", str(self.router_port), "--prometheus-port", str(free_port())]
-        # A server that drains is not ready; vLLM's own /health would still say that it is well.
-        words += ["--health-check-endpoint", "/ready", "--health-check-interval-secs", "1"]
-        words += ["--health-failure-threshold", "1", "--health-success-threshold", "1"]
+        config = self._here.home / "haproxy.cfg"
+        listed = [f"    server s{port} 127.0.0.1:{port}" for port in self.ports]
+        balance = HASHED if self._policy == "stream" else "    balance roundrobin"
+        config.write_text("\n".join([CONFIG.format(port=self.router_port), balance, *listed, ""]))
         with (self._here.home / "router.log").open("wb") as log:
             self._router = subprocess.Popen(
-                [sys.executable, "-m", "vllm_router.launch_router", *words],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "NO_PROXY": "*"},
+                [str(HAPROXY), "-f", str(config)], stdout=log, stderr=subprocess.STDOUT
             )
         deadline = time.monotonic() + 60
         with httpx.Client(trust_env=False) as client:
@@ -355,12 +364,12 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--period-s", type=float, default=6.0)
-    parser.add_argument("--policy", default="consistent_hash")
+    parser.add_argument("--policy", choices=("stream", "round-robin"), default="stream")
     parser.add_argument("--no-store", action="store_true")
     parser.add_argument("--name", default="fleet", help="of the kept result")
     arguments = parser.parse_args()
-    if importlib.util.find_spec("vllm_router") is None:
-        sys.exit("vllm-router is not installed: pip install vllm-router")
+    if HAPROXY is None:
+        sys.exit("HAProxy is not installed: apt-get install haproxy")
     with workspace(arguments) as made, store_of(arguments) as store:
         fleet = Fleet(replace(made, drafter=None), arguments.servers, store, arguments.policy)
         try:
