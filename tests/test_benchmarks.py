@@ -1,6 +1,7 @@
 """The benchmarks run on a small scale. How fast things are is theirs to say, on a quiet machine."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -82,3 +83,19 @@ def test_the_ranker_is_timed_and_compared_with_memory(tmp_path):
         assert figures[name]["tokens_per_pass"] > 1
         assert 0 < figures[name]["draft_ms_p50"] <= figures[name]["draft_ms_p99"]
     assert figures["ranker, online"]["lesson_ms_p50"] > 0
+
+
+def test_the_parameters_of_an_event_model_are_those_of_its_weights(trained_pair):
+    pytest.importorskip("vllm")
+    from benchmarks.event_model import parameters
+    from safetensors import safe_open
+
+    from headstart.models.eventgpt.config import EventChatConfig
+
+    with safe_open(trained_pair.drafter / "model.safetensors", "np") as file:
+        sizes = {name: math.prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    seeing = sum(size for name, size in sizes.items() if "visual_" in name or "adaptor" in name)
+    counted = parameters(EventChatConfig.from_pretrained(trained_pair.drafter))
+    assert 0 < seeing < sum(sizes.values())
+    assert counted["tower_and_projector"] == seeing
+    assert counted["language_model"] == sum(sizes.values()) - seeing
