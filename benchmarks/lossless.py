@@ -1,10 +1,12 @@
 """Does drafting change a token? A grid of settings against bare vLLM, on held-out lab drives.
 
-    python -m benchmarks.lossless --questions 2000 [--dtype bfloat16]
+    python -m benchmarks.lossless --questions 2000 [--dtype bfloat16] [--bridge DIRECTORY]
 
 Every answer with drafts is compared with the one bare vLLM gives to the same question. The grid:
 each source of drafts and all of them, verified whether they pay or not; 1, 4 and 16 streams at a
-time; prefix caching on and off; prompts in chunks of several sizes. In bfloat16 sums depend on the
+time; prefix caching on and off; prompts in chunks of several sizes. With ``--bridge`` the sources
+are a bridge by itself, and a bridge beside the others that is also shown what the event model's
+tower sees. In bfloat16 sums depend on the
 shape of a batch, so words can differ without any draft: each first difference is kept with the
 margin between the two most likely tokens there, beside those of bare vLLM at another batch size;
 bare vLLM is then asked one question at a time, and in float32 sixteen.
@@ -32,8 +34,10 @@ from headstart_lab.pair import Pair, find_pair
 from headstart_lab.split import Split
 from headstart_lab.world.drive import Drive
 
-from headstart import Answer, Clip, EventDrafter, Headstart, Sources
+from headstart import Answer, Clip, Headstart, Sources
 from headstart.engine.model import Model
+from headstart.engine.options import event_model
+from headstart.speculation.verdict import by_source
 
 RESULTS = Path(__file__).parent / "results"
 BATCHES = (1, 4, 16)
@@ -76,7 +80,8 @@ class Difference:
 def main() -> None:
     """Compare and print."""
     options = _options()
-    settings = [Setting(*cell) for cell in itertools.product(DRAFTERS, (True, False), CHUNKS)]
+    cells = itertools.product(_drafters(options.bridge), (True, False), CHUNKS)
+    settings = [Setting(*cell) for cell in cells]
     if options.settings:
         settings = random.Random(options.seed).sample(settings, options.settings)
     wordings = [words for question in Question for words in question.value]
@@ -95,11 +100,14 @@ def main() -> None:
         "questions": 0,
         "drafted_tokens": 0,
         "accepted_tokens": 0,
+        "sources": {},
         "num_differences": 0,
         "differences": [],
     }
     measurement = Measurement(
-        f"lossless_{options.dtype}", ["python", "-m", "benchmarks.lossless", *sys.argv[1:]], summary
+        f"lossless_{'' if options.bridge is None else 'bridge_'}{options.dtype}",
+        ["python", "-m", "benchmarks.lossless", *sys.argv[1:]],
+        summary,
     )
     for setting, batches in grid.items():
         if options.dtype == "float32":
@@ -111,6 +119,7 @@ def main() -> None:
         summary["questions"] += num_asked
         summary["drafted_tokens"] += sum(answer.num_drafted_tokens for answer in answers)
         summary["accepted_tokens"] += sum(answer.num_accepted_tokens for answer in answers)
+        _count_by_source(summary["sources"], answers)
         summary["num_differences"] += len(found)
         summary["differences"] += [
             {**asdict(setting), "batch": batch, **asdict(difference)} for batch, difference in found
@@ -223,8 +232,10 @@ def _compare(
     clips: Clips,
     bare: Bare,
 ) -> tuple[list[Answer], list[tuple[int, Difference]]]:
-    sources, beside = DRAFTERS[setting.drafts]
-    drafter = EventDrafter(options.pair.drafter, _engine(options)) if beside else None
+    sources, beside = _drafters(options.bridge)[setting.drafts]
+    drafter = None
+    if beside:
+        drafter = event_model(options.pair.drafter, _engine(options), sources.bridge)
     arguments = {
         **_engine(options),
         "max_num_seqs": max(BATCHES),
@@ -263,6 +274,25 @@ async def _ask(
     )
 
 
+def _drafters(bridge: Path | None) -> dict[str, tuple[Sources, bool]]:
+    """By name: sources, and whether there is an event model beside the target."""
+    if bridge is None:
+        return DRAFTERS
+    return {
+        "bridge": (Sources((), abstain=False, bridge=bridge), False),
+        "bridge, memory, ngram, events": (Sources(abstain=False, bridge=bridge), True),
+    }
+
+
+def _count_by_source(counts: dict[str, dict[str, int]], answers: Sequence[Answer]) -> None:
+    """Add what was drafted and accepted in these answers."""
+    for answer in answers:
+        for source, (drafted, accepted) in by_source(answer.verdicts).items():
+            count = counts.setdefault(source, {"drafted": 0, "accepted": 0})
+            count["drafted"] += drafted
+            count["accepted"] += accepted
+
+
 def _rounds(batch: int, per_cell: int, words: str) -> list[list[Asked]]:
     """So many streams at a time, clip after clip."""
     seeds = Split.HELD_OUT.seeds(batch)
@@ -279,6 +309,7 @@ def _engine(options: argparse.Namespace) -> dict[str, Any]:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pair", type=Path, help="another pair than the installed one")
+    parser.add_argument("--bridge", type=Path, help="a directory: the grid of this bridge")
     parser.add_argument("--questions", type=int, default=2000)
     parser.add_argument("--max-tokens", type=int, default=128)
     parser.add_argument("--dtype", default="float32")

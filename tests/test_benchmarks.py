@@ -1,6 +1,7 @@
 """The benchmarks run on a small scale. How fast things are is theirs to say, on a quiet machine."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -99,3 +100,19 @@ def test_a_bridges_drafts_are_timed_and_taken_apart(tmp_path):
         assert 0 < figures[f"{part}_ms_p50"] <= figures[f"{part}_ms_p95"]
         assert figures[f"{part}_cpu_ms_p50"] > 0
     assert figures["reading_ms_p50"] < figures["draft_ms_p95"]
+
+
+def test_the_parameters_of_an_event_model_are_those_of_its_weights(trained_pair):
+    pytest.importorskip("vllm")
+    from benchmarks.event_model import parameters
+    from safetensors import safe_open
+
+    from headstart.models.eventgpt.config import EventChatConfig
+
+    with safe_open(trained_pair.drafter / "model.safetensors", "np") as file:
+        sizes = {name: math.prod(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    seeing = sum(size for name, size in sizes.items() if "visual_" in name or "adaptor" in name)
+    counted = parameters(EventChatConfig.from_pretrained(trained_pair.drafter))
+    assert 0 < seeing < sum(sizes.values())
+    assert counted["tower_and_projector"] == seeing
+    assert counted["language_model"] == sum(sizes.values()) - seeing

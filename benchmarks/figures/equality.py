@@ -8,10 +8,15 @@ from benchmarks.figures.results import markdown, result
 def lossless() -> str:
     """Answers with drafts beside bare vLLM's, on the lab pair."""
     rows = []
-    for dtype in ("float32", "bfloat16"):
-        run = result(f"lossless_{dtype}")
+    runs = {
+        "float32": "lossless_float32",
+        "float32, with a bridge": "lossless_bridge_float32",
+        "bfloat16": "lossless_bfloat16",
+    }
+    for label, name in runs.items():
+        run = result(name)
         keys = ("settings", "questions", "drafted_tokens", "accepted_tokens", "num_differences")
-        rows.append((dtype, *(f"{run[key]:,}" for key in keys)))
+        rows.append((label, *(f"{run[key]:,}" for key in keys)))
     headings = ("settings", "answers", "tokens drafted", "accepted", "answers that differ")
     return markdown(("", *headings), rows)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from headstart.client.live_client import LiveClient
     from headstart.engine.headstart import Headstart
     from headstart.engine.manner import Manner
-    from headstart.engine.options import EventDrafter, Sources
+    from headstart.engine.options import EventDrafter, EventTower, Sources
     from headstart.engine.session import Session
     from headstart.errors import HeadstartError
     from headstart.live.session import LiveSession
@@ -30,6 +30,7 @@ _HOMES = {
     "ClipFiles": "headstart.media.clip",
     "Confirmed": "headstart.answers.preview",
     "EventDrafter": "headstart.engine.options",
+    "EventTower": "headstart.engine.options",
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
@@ -53,6 +54,7 @@ __all__ = [
     "ClipFiles",
     "Confirmed",
     "EventDrafter",
+    "EventTower",
     "Events",
     "Headstart",
     "HeadstartError",

@@ -26,6 +26,12 @@ def test_a_bridge_and_a_log_are_methods_of_their_own_where_they_are_given():
     assert both["warm"].bridge is None
 
 
+def test_with_an_event_model_a_bridge_is_also_shown_what_its_tower_sees():
+    with_events = Rig("target", "an-eventgpt", bridge=BRIDGE).methods()[0]
+    beside = {method.name for method in with_events if method.drafter}
+    assert beside == {"eventgpt", "cascade", "bridge, events", "live, bridge, events"}
+
+
 def test_only_what_is_fed_is_for_live_workloads():
     methods, _ = Rig("target", bridge=BRIDGE, memory_log=LOG).methods()
     fed = {method.name for method in methods if method.is_fed}

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features, target_features
+from headstart.bridges.config import FeatureSize
+from headstart.bridges.context import fitted
+from headstart.bridges.pooling import (
+    DRAFTER,
+    EARLIER,
+    LAST,
+    MAX_TOKENS,
+    at_most,
+    drafter_features,
+    target_features,
+)
 from headstart.errors import CollectError
 
 
@@ -44,3 +54,14 @@ def test_an_event_model_is_kept_whole(rng):
     window = rng.normal(size=(70, 6)).astype(np.float16)
     assert np.array_equal(drafter_features([window])[DRAFTER], window)
     assert drafter_features([])[DRAFTER].shape == (0, 0)
+
+
+def test_what_is_pooled_before_it_is_sent_is_what_a_bridge_was_trained_on(rng):
+    """The published event model gives 582 tokens, which the bridge's fitting pools in training."""
+    tokens = rng.normal(size=(582, 16)).astype(np.float16)
+    feature = FeatureSize(DRAFTER, 16, MAX_TOKENS)
+    sent = at_most(tokens, MAX_TOKENS).astype(np.float16)
+    assert sent.shape == (MAX_TOKENS, 16)
+    np.testing.assert_allclose(fitted(feature, sent), fitted(feature, tokens), atol=2e-3)
+    few = tokens[:70]
+    np.testing.assert_array_equal(at_most(few, MAX_TOKENS), few)

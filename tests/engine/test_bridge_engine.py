@@ -1,6 +1,9 @@
-"""A bridge inside a real engine: it is shown the target's features, it drafts, nothing changes."""
+"""A bridge inside a real engine: it is shown what both towers see, it drafts, nothing changes."""
 
 import json
+import os
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,13 +12,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
 from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
-from tests.engine.witness import FILE, PREPARED
+from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of
+from tests.engine.witness import FILE, PREPARED, digest
 from tests.models.oracle import Asked, random_clip
 
-from headstart import Headstart, Sources, Video
+from headstart import Clip, EventTower, Headstart, Sources, Video
 from headstart.bridges.config import BridgeConfig, FeatureSize
-from headstart.bridges.pooling import EARLIER, LAST
-from headstart.errors import DraftingError, TrainingError
+from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features
+from headstart.engine.question import Question
+from headstart.errors import CollectError, DraftingError, TrainingError
+from headstart.media.events import Events, SensorSize
 from headstart.speculation.verdict import by_source
 
 pytestmark = pytest.mark.engine
@@ -23,13 +29,18 @@ pytestmark = pytest.mark.engine
 MAX_TOKENS = 24
 TOKENS_A_FRAME, NUM_FRAMES = 17, 8
 QUESTIONS = ("What is happening?", "Who is there?")
+ARGUMENTS = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
 
 
-def config_of(oracle):
+def config_of(oracle, event_size=8):
     size = oracle.model.config.text_config.hidden_size
     return BridgeConfig(
         oracle.model.config.text_config.vocab_size - 8,  # without the placeholders at the end
-        (FeatureSize(EARLIER, size, 14), FeatureSize(LAST, size, TOKENS_A_FRAME)),
+        (
+            FeatureSize(DRAFTER, event_size, 20),
+            FeatureSize(EARLIER, size, 14),
+            FeatureSize(LAST, size, TOKENS_A_FRAME),
+        ),
         width=32,
         num_layers=2,
         num_heads=2,
@@ -46,19 +57,21 @@ def witnessed():
 
 
 @pytest.fixture(scope="module")
-def bridged(tiny_target, oracle, tmp_path_factory, witnessed):
+def bridged(tiny_target, tiny_drafter, oracle, tmp_path_factory, witnessed):
+    event_size = json.loads((tiny_drafter / "config.json").read_text())["hidden_size"]
     directory = save_random_bridge(
         tmp_path_factory.mktemp("bridges") / "random",
         tiny_target,
-        config_of(oracle),
+        config_of(oracle, event_size),
         calibration=NEVER_SURE,
     )
     sources = Sources(drafters=("tests.engine.witness:Witness",), abstain=False, bridge=directory)
     with Headstart(
         tiny_target,
+        drafter=EventTower(tiny_drafter, ARGUMENTS),
         sources=sources,
         max_draft_tokens=16,
-        vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
+        vllm=ARGUMENTS,
     ) as running:
         yield running
 
@@ -127,9 +140,85 @@ def test_a_clip_is_seen_with_the_first_word(bridged, witnessed, rng):
     assert [PREPARED in line for line in lines(witnessed)[before:]] == [True, False]
 
 
+def clip_with_events(rng, num_events=2000):
+    sensor = SensorSize(96, 72)
+    events = Events.checked(
+        rng.integers(0, sensor.width, num_events),
+        rng.integers(0, sensor.height, num_events),
+        # Longer than the event model can look at: it takes the newest part.
+        np.sort(rng.integers(0, 400_000, num_events)),
+        rng.integers(0, 2, num_events),
+        sensor,
+    )
+    frames = random_clip(rng)
+    return frames, Clip(Video.from_frames(frames, fps=8), events)
+
+
+def ask_until_events_are_seen(bridged, witnessed, clip, words):
+    """The row of what was shown of them: the tower looks first, then the target is asked."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        before, name = len(lines(witnessed)), f"look-{time.monotonic()}"
+        with drafter_of(bridged).drafting(name, Question(words, clip, 4)):
+            time.sleep(0.5)
+            ask_target(bridged, clip, words, name, 4)
+        for row in lines(witnessed)[before:]:
+            if DRAFTER in row:
+                return row, lines(witnessed)[before:]
+    raise AssertionError("the bridge was never shown the events")
+
+
+def test_it_is_shown_of_events_what_collecting_keeps_and_before_the_frames(
+    bridged, tiny_drafter, witnessed, rng
+):
+    from headstart.engine.observer import Observer
+
+    with Observer(tiny_drafter, tower_only=True, vllm=ARGUMENTS) as tower:
+        shown = [clip_with_events(rng)[1] for _ in range(3)]
+        expected = [drafter_features(tower.look(clip))[DRAFTER] for clip in shown]
+    assert len({digest(features) for features in expected}) == 3
+    for clip, features in zip(shown, expected, strict=True):
+        row, rows = ask_until_events_are_seen(bridged, witnessed, clip, QUESTIONS[0])
+        assert row.keys() == {DRAFTER}
+        assert row[DRAFTER]["shape"] == list(features.shape)
+        assert row[DRAFTER]["digest"] == digest(features)
+        seen = [row for row in rows if PREPARED not in row]
+        assert [set(row) for row in seen] == [{DRAFTER}, {LAST, EARLIER}]
+    # A clip that the tower knows is shown for another question too.
+    again, _ = ask_until_events_are_seen(bridged, witnessed, shown[0], QUESTIONS[1])
+    assert again[DRAFTER]["digest"] == digest(expected[0])
+
+
+def test_answers_are_the_targets_with_a_tower_and_when_it_is_killed(
+    bridged, oracle, witnessed, rng
+):
+    before, session = len(lines(witnessed)), bridged.session("beside a tower")
+    process = drafter_of(bridged).process
+    for number in range(6):
+        if number == 3:
+            killed = process.pid
+            os.kill(killed, signal.SIGKILL)
+        frames, clip = clip_with_events(rng)
+        expected, _ = oracle.answer(Asked(frames, QUESTIONS[0]), MAX_TOKENS)
+        answer = session.ask(clip, QUESTIONS[0], max_tokens=MAX_TOKENS)
+        assert list(answer.token_ids) == expected
+        assert answer.drafter_timeline is None  # a tower drafts nothing
+    assert any(DRAFTER in row for row in lines(witnessed)[before:])
+    deadline = time.monotonic() + PATIENCE_S
+    while not (process.is_ready and process.pid != killed):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    ask_until_events_are_seen(bridged, witnessed, clip, QUESTIONS[0])
+
+
 def test_what_cannot_work_is_refused_before_the_engine_starts(tiny_target, tmp_path, oracle):
     with pytest.raises(TrainingError, match="train bridge"):
         Headstart(tiny_target, sources=Sources(bridge=tmp_path / "nowhere"))
     directory = save_random_bridge(tmp_path / "bridge", tiny_target, config_of(oracle))
     with pytest.raises(DraftingError, match="ec_transfer_config"):
         Headstart(tiny_target, sources=Sources(bridge=directory), vllm={"ec_transfer_config": {}})
+    tower = EventTower(tiny_target, {"worker_extension_cls": "mine"})
+    with pytest.raises(CollectError, match="worker_extension_cls"):
+        Headstart(tiny_target, drafter=tower, sources=Sources(bridge=directory))
+    with pytest.raises(DraftingError, match="0 and no drafter"):
+        Headstart(tiny_target, drafter=tower, max_draft_tokens=0)

@@ -1,5 +1,6 @@
 """A drafter that drafts nothing and writes down what it is shown, for tests to read."""
 
+import hashlib
 import json
 import os
 import tempfile
@@ -8,6 +9,11 @@ from pathlib import Path
 FILE = Path(tempfile.gettempdir()) / f"headstart-witness-{os.getuid()}.jsonl"
 """Where it writes: an engine's process has the environment of the first engine of the tests."""
 PREPARED = "prepared"
+
+
+def digest(tokens):
+    """Of all values of a feature."""
+    return hashlib.blake2b(tokens.tobytes(), digest_size=8).hexdigest()
 
 
 class Witness:
@@ -26,7 +32,11 @@ class Witness:
         """Write a line."""
         self._write(
             {
-                name: {"shape": tokens.shape, "values": tokens.astype(float).ravel()[:8].tolist()}
+                name: {
+                    "shape": tokens.shape,
+                    "values": tokens.astype(float).ravel()[:8].tolist(),
+                    "digest": digest(tokens),
+                }
                 for name, tokens in features.items()
             }
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from headstart.engine.options import EventDrafter, EventTower
 from headstart.errors import HeadstartError
 from headstart.serve.auth import Caller
 from headstart.serve.settings import Limits, Settings, SettingsError
@@ -47,6 +48,16 @@ max_model_len = 99
     assert settings.keys.caller("Bearer two") == Caller("north")
     assert settings.path == path
     settings.check_auth()
+
+
+def test_beside_a_bridge_a_drafter_is_its_tower_unless_the_whole_is_asked_for():
+    server = {"drafter": "d", "bridge": "b"}
+    assert Settings.of({"server": {"drafter": "d"}}).event_drafter == EventDrafter("d")
+    tower = Settings.of({"server": server, "drafter_vllm": {"dtype": "float32"}}).event_drafter
+    assert tower == EventTower("d", {"dtype": "float32"})
+    whole = Settings.of({"server": {**server, "whole_drafter": True}}).event_drafter
+    assert whole == EventDrafter("d")
+    assert Settings.of({"server": {"bridge": "b"}}).event_drafter is None
 
 
 @pytest.mark.parametrize(

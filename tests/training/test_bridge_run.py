@@ -202,5 +202,5 @@ def test_the_command_trains_and_says_where_the_bridge_is(records, tmp_path):
     assert np.isfinite(
         Bridge.load(tmp_path / "out")
         .network.read_context(np.array([0], np.int32), np.array([-1], np.int32))
-        .keys[:, :, :1]
+        .cache.keys[:, :, :1]
     ).all()

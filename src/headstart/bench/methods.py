@@ -9,7 +9,7 @@ from typing import Any
 from headstart.bench.result import BARE
 from headstart.engine.drafter.placement import EngineResources, Machine, alone_on_two
 from headstart.engine.headstart import Headstart
-from headstart.engine.options import EventDrafter, Sources
+from headstart.engine.options import Sources, event_model
 from headstart.speculation.registry import DEFAULT_DRAFTERS, REGISTERED
 
 TIMED = "timed"
@@ -72,7 +72,7 @@ class Rig:
                 )
         beside = None
         if method.drafter and self.drafter is not None:
-            beside = EventDrafter(self.drafter, vllm=self.drafter_vllm)
+            beside = event_model(self.drafter, self.drafter_vllm, method.sources.bridge)
         return Headstart(
             self.target,
             drafter=beside,
@@ -162,12 +162,17 @@ class Rig:
         if self.bridge is not None:
             learned = Sources(memory_log=self.memory_log, bridge=self.bridge)
             words = f"{together}, and the bridge in {self.bridge.name}"
+            fed = f"{words}, frames prefilled"
             found += [
                 Method("bridge", words, learned),
-                Method(
-                    "live, bridge", f"{words}, frames prefilled", learned, is_fed=True, vllm=live
-                ),
+                Method("live, bridge", fed, learned, is_fed=True, vllm=live),
             ]
+            if self.drafter is not None:
+                seen = "which is also shown what eventgpt's tower sees"
+                found += [
+                    Method("bridge, events", f"{words}, {seen}", learned, True),
+                    Method("live, bridge, events", f"{fed}, {seen}", learned, True, True, live),
+                ]
         return found
 
     def _peer(self, method: str) -> dict[str, Any]:

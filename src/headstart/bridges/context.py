@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.bridges.config import BridgeConfig, FeatureSize
+from headstart.bridges.pooling import at_most
 from headstart.bridges.vocabulary import OTHER, QUESTION, SAME, DraftVocabulary
 
 NO_TOKEN = -1
@@ -78,10 +79,7 @@ def read_context(
 
 def fitted(feature: FeatureSize, tokens: NDArray[np.float16]) -> NDArray[np.float32]:
     """A feature's tokens with unit mean square, no more than the bridge has places for."""
-    seen: NDArray[np.float32] = np.asarray(tokens, np.float32)
-    if len(seen) > feature.max_tokens:
-        parts = np.array_split(seen, feature.max_tokens)
-        seen = np.stack([part.mean(axis=0) for part in parts])
+    seen = at_most(tokens, feature.max_tokens)
     scale = np.sqrt(np.square(seen).mean(axis=1, keepdims=True) + 1e-6)
     fit: NDArray[np.float32] = seen / scale
     return fit

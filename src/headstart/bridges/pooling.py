@@ -41,6 +41,14 @@ def drafter_features(items: Sequence[Features]) -> dict[str, Features]:
     return {DRAFTER: np.concatenate(items) if items else np.empty((0, 0), np.float16)}
 
 
+def at_most(tokens: Features, num_tokens: int) -> NDArray[np.float32]:
+    """The tokens, or where there are more than ``num_tokens``, so many means of neighbours."""
+    found: NDArray[np.float32] = np.asarray(tokens, np.float32)
+    if len(found) <= num_tokens:
+        return found
+    return np.stack([part.mean(axis=0) for part in np.array_split(found, num_tokens)])
+
+
 def _mean(tokens: Features) -> Features:
     mean: Features = tokens.mean(axis=0, dtype=np.float32).astype(np.float16)
     return mean

@@ -1,16 +1,19 @@
 """Keeps copies of what a vision tower computed, in vLLM's worker, until they are fetched.
 
-An engine that is not started with `tap_arguments` has no connector, and pays nothing.
+Both who collects and an event model's tower beside a target fetch them so. An engine that is not
+started with `tap_arguments` has no connector, and pays nothing.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from vllm.distributed.ec_transfer import get_ec_transfer
 from vllm.distributed.ec_transfer.ec_connector.base import ECConnectorRole
 
+from headstart.bridges.pooling import Features
 from headstart.engine.encoder_connector import ListeningConnector
 from headstart.errors import CollectError
 
@@ -33,7 +36,7 @@ def tap_arguments(vllm: Mapping[str, Any], *, tower_only: bool) -> dict[str, Any
     }
     if taken := sorted(found.keys() & vllm.keys()):
         raise CollectError(
-            f"{', '.join(taken)}: collecting fetches the tower's features there; leave it out"
+            f"{', '.join(taken)}: the tower's features are fetched there; leave it out"
         )
     return found
 
@@ -79,6 +82,28 @@ class TapWorker:
         tap = get_ec_transfer()
         assert isinstance(tap, FeatureTap)
         return tap.take(names)
+
+
+def item_names(engine_input: Any) -> list[str]:
+    """The names under which vLLM caches a prompt's items, in their order in the prompt."""
+    placed = [
+        (place.offset, name)
+        for kind, names in engine_input["mm_hashes"].items()
+        for name, place in zip(names, engine_input["mm_placeholders"][kind], strict=True)
+    ]
+    return [name for _, name in sorted(placed)]
+
+
+def fetched(workers: Sequence[Sequence[Feature | None]]) -> list[Features | None]:
+    """The items that workers were asked for by `RPC`; None where nobody has a copy.
+
+    Every tensor-parallel worker has the same; of pipeline stages only the first has any.
+    """
+    items: list[Features | None] = []
+    for copies in zip(*workers, strict=True):
+        item = next((copy for copy in copies if copy is not None), None)
+        items.append(None if item is None else np.frombuffer(item[1], "<f2").reshape(item[0]))
+    return items
 
 
 def _as_feature(copied: torch.Tensor) -> Feature:

@@ -95,11 +95,17 @@ class FrontEnd:
 
         Not while the drafter is down, nor where its drafts are shown whether they pay or not.
         """
-        known = self.drafter is not None and self.drafter.is_up and question.stream is not None
-        return known and self._worth is not None and not question.previews
+        drafter = self.drafter
+        known = drafter is not None and drafter.speaks and drafter.is_up
+        is_kept = question.stream is not None and not question.previews
+        return known and is_kept and self._worth is not None
 
     def _is_drafter_wanted(self, question: Question, is_judged: bool) -> bool:
-        if not self.has_drafter or question.clip is None or not question.is_free:
+        if self.drafter is None or not self.has_drafter or question.clip is None:
+            return False
+        if not self.drafter.speaks:
+            return True  # its tower looks for the bridge, which is judged by itself
+        if not question.is_free:
             return False  # the drafter speaks prose, of which no grammar lets a word through
         return not is_judged or self._worth is None or self._worth.is_wanted(question.stream)
 

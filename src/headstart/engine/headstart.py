@@ -14,7 +14,7 @@ from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.manner import Manner
 from headstart.engine.model import Model
-from headstart.engine.options import EventDrafter, Sources
+from headstart.engine.options import EventDrafter, EventTower, Sources, event_model
 from headstart.engine.session import Session
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import StreamKey
@@ -32,7 +32,7 @@ class Headstart(Session):
         self,
         target: str | Path,
         *,
-        drafter: EventDrafter | str | Path | None = None,
+        drafter: EventDrafter | EventTower | str | Path | None = None,
         sources: Sources = Sources(),  # noqa: B008 - frozen
         max_draft_tokens: int = 32,
         manner: Manner = Manner(),  # noqa: B008 - frozen
@@ -43,12 +43,14 @@ class Headstart(Session):
 
         Sessions draft from what the target said before, and every answer from what ``drafter`` sees
         in the clip's events, ``max_draft_tokens`` at a time; with 0, vLLM's scheduler is left as
-        it is. All is asked in ``manner``, where a session has none of its own. Of a clip or a live
-        window the target is shown ``num_frames``: its own number, or 8 where it has none.
+        it is. A drafter given by name is an `EventTower` where ``sources`` has a bridge, and an
+        `EventDrafter` elsewhere. All is asked in ``manner``, where a session has none of its own.
+        Of a clip or a live window the target is shown ``num_frames``: its own number, or 8 where it
+        has none.
         """
         require_engine()
         if isinstance(drafter, str | Path):
-            drafter = EventDrafter(drafter)
+            drafter = event_model(drafter, {}, sources.bridge)
         if max_draft_tokens < 0 or (drafter is not None and not max_draft_tokens):
             raise DraftingError(
                 f"max_draft_tokens is {max_draft_tokens}: give how many tokens of a draft to"

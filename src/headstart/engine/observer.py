@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.bridges.pooling import Features
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
@@ -21,8 +21,6 @@ from headstart.engine.startup import model_arguments
 from headstart.engine.target import Target, start_engine
 from headstart.errors import CollectError
 from headstart.media.clip import Clip
-
-Features = NDArray[np.float16]
 
 # Times of the tower are not asked for, and vLLM would keep them. A second question about a clip
 # finds its prefix computed, so preprocessed frames need not be kept as well.
@@ -63,7 +61,7 @@ class Observer:
     ) -> None:
         """Load it; with ``tower_only`` without its language model, so that it only looks."""
         require_engine()
-        from headstart.engine.feature_tap import RPC, tap_arguments  # needs the engine
+        from headstart.engine import feature_tap  # needs the engine
 
         given = vllm or {}
         if int(given.get("data_parallel_size", 1)) > 1:
@@ -73,9 +71,9 @@ class Observer:
             )
         model = Model.checked(name, num_frames)
         self.view = model.view
-        self._rpc = RPC
+        self._tap = feature_tap
         arguments = {**_ARGUMENTS, **given, **model_arguments(model.view, 0, given)}
-        arguments |= tap_arguments(given, tower_only=tower_only)
+        arguments |= feature_tap.tap_arguments(given, tower_only=tower_only)
         self._engine = start_engine(model, arguments)
         self._target = Target(model.view, FrontEnd(self._engine, None))
         self._loop = LoopThread()
@@ -97,7 +95,7 @@ class Observer:
         names: list[str] = []
         for words in questions:
             engine_input = await self._target.render(words, clip, owner)
-            names = names or _item_names(engine_input)
+            names = names or self._tap.item_names(engine_input)
             said.append(await self._say(words, engine_input, max_tokens))
         return Observation(tuple(said), await self._take(names))
 
@@ -118,23 +116,19 @@ class Observer:
         return Said(words, prompt_ids, tuple(last.token_ids), str(last.finish_reason))
 
     async def _take(self, names: Sequence[str]) -> tuple[Features, ...]:
-        # Every tensor-parallel worker has the same; of pipeline stages only the first has any.
-        workers = await self._engine.collective_rpc(self._rpc, args=(list(names),))
+        workers = await self._engine.collective_rpc(self._tap.RPC, args=(list(names),))
         items: list[Features] = []
-        for copies in zip(*workers, strict=True):
-            item = next((copy for copy in copies if copy is not None), None)
+        for item in self._tap.fetched(workers):
             if item is None:
                 raise CollectError(
                     "vLLM computed the clip and the tower's features are gone: ask about fewer"
                     " clips at once"
                 )
-            shape, values = item
-            features = np.frombuffer(values, "<f2").reshape(shape)
-            if not np.isfinite(features).all():
+            if not np.isfinite(item).all():
                 raise CollectError(
                     "the tower's features do not fit into 16 bits: this model cannot be collected"
                 )
-            items.append(features)
+            items.append(item)
         return tuple(items)
 
     def close(self) -> None:
@@ -150,13 +144,3 @@ class Observer:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _item_names(engine_input: Any) -> list[str]:
-    """The names under which vLLM caches the items, in their order in the prompt."""
-    placed = [
-        (place.offset, name)
-        for kind, names in engine_input["mm_hashes"].items()
-        for name, place in zip(names, engine_input["mm_placeholders"][kind], strict=True)
-    ]
-    return [name for _, name in sorted(placed)]

@@ -26,8 +26,9 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
+from headstart.bridges.pooling import DRAFTER
 from headstart.engine.drafter.channel import DraftChannel
-from headstart.engine.drafter.scheduler_end import SchedulerEnd
+from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
 from headstart.engine.installation import require_engine
 from headstart.engine.options import SchedulerOptions, check_drafting
@@ -168,11 +169,17 @@ class HeadstartScheduler(Scheduler):
             draft = Draft(tags.prediction, "caller", time.monotonic())
             self._cascade.post(request_id, draft)
         if self._channel is not None and tags.name:
-            if early := self._channel.begin(request_id, tags.name):
-                self._cascade.post(request_id, early)
+            for heard in self._channel.begin(request_id, tags.name):
+                self._take(request_id, heard)
             if tags.preview:
                 self._shown.add(request_id)
                 self._proposal(request, self.num_spec_tokens)
+
+    def _take(self, request_id: str, heard: Heard) -> None:
+        if isinstance(heard, Draft):
+            self._cascade.post(request_id, heard)
+        else:
+            self._cascade.see(request_id, {DRAFTER: heard})
 
     def _handle_stopped_request(self, request: Request) -> bool:
         """An answer is complete; a request whose prompt grows may go on after it."""
@@ -248,8 +255,8 @@ class HeadstartScheduler(Scheduler):
         self._clock.begin()
         self._cascade.pass_begins(len(self.running))
         if self._channel is not None:
-            for request_id, draft in self._channel.heard():
-                self._cascade.post(request_id, draft)
+            for request_id, heard in self._channel.heard():
+                self._take(request_id, heard)
         self.max_num_scheduled_tokens = self._hand_out_drafts()
         try:
             step = super().schedule(throttle_prefills)

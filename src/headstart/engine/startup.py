@@ -11,7 +11,13 @@ from headstart.engine.drafter.client import DrafterClient
 from headstart.engine.drafter.placement import Machine, Placement, few_kernels, place
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.model import Model
-from headstart.engine.options import EventDrafter, SchedulerOptions, Sources, check_drafting
+from headstart.engine.options import (
+    EventDrafter,
+    EventTower,
+    SchedulerOptions,
+    Sources,
+    check_drafting,
+)
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
 from headstart.models.view import View
@@ -70,19 +76,21 @@ def model_arguments(view: View, max_draft_tokens: int, vllm: Mapping[str, Any]) 
     return found
 
 
-def place_beside(drafter: EventDrafter | None, arguments: Mapping[str, Any]) -> Placement:
+def place_beside(
+    drafter: EventDrafter | EventTower | None, arguments: Mapping[str, Any]
+) -> Placement:
     """Resources for a target that is started with ``arguments``, and for a drafter beside it."""
     if drafter is None:
         return Placement()
     return place(Machine.here(), arguments, drafter.vllm, os.environ)
 
 
-def translated_for(target: str, drafter: EventDrafter | None) -> str | None:
+def translated_for(target: str, drafter: EventDrafter | EventTower | None) -> str | None:
     """The target, if the drafter's tokens must be translated for it; none if they are the same.
 
     Raises where one of the models cannot be asked.
     """
-    if drafter is None:
+    if not isinstance(drafter, EventDrafter):
         return None
     models = Model.checked(target), Model.checked(drafter.model)
     if is_same_tokenizer(*(model.text_pieces() for model in models)):
@@ -105,7 +113,7 @@ class Engines:
     def __init__(
         self,
         model: Model,
-        drafter: EventDrafter | None,
+        drafter: EventDrafter | EventTower | None,
         sources: Sources,
         max_draft_tokens: int,
         vllm: Mapping[str, Any],
@@ -115,7 +123,7 @@ class Engines:
             arguments, client, view = dict(vllm), None, model.view.whole
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
-                sources.check_files()
+                sources.check_files(drafter)
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
                 translated = translated_for(model.name, drafter)
@@ -143,7 +151,9 @@ class Engines:
         self._ending.close()
 
 
-def _check(max_draft_tokens: int, drafter: EventDrafter | None, vllm: Mapping[str, Any]) -> None:
+def _check(
+    max_draft_tokens: int, drafter: EventDrafter | EventTower | None, vllm: Mapping[str, Any]
+) -> None:
     for taken in ("scheduler_cls", "speculative_config"):
         if taken in vllm:
             raise DraftingError(

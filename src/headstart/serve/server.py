@@ -62,7 +62,7 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         sources = Sources(
             warm=settings.warm_memory, memory_log=settings.memory_log, bridge=settings.bridge
         )
-        sources.check_files()
+        sources.check_files(settings.event_drafter)
         options = SchedulerOptions(
             sources,
             # A draft channel leads to one engine.

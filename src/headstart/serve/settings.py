@@ -38,7 +38,7 @@ from typing import Any, Self, get_type_hints
 from urllib.parse import urlsplit
 
 from headstart.engine.drafter.placement import EngineResources
-from headstart.engine.options import EventDrafter
+from headstart.engine.options import EventDrafter, EventTower, event_model
 from headstart.errors import HeadstartError
 from headstart.serve.auth import Keys
 from headstart.serve.camera_access import CameraAccess
@@ -156,7 +156,9 @@ class Settings:
 
     target: str = ""
     drafter: str | None = None
-    """An EventGPT that drafts from the events of a request."""
+    """An EventGPT that drafts from the events of a request; beside a bridge its tower only."""
+    whole_drafter: bool = False
+    """Whether the drafter drafts and is previewed beside a bridge too, as without one."""
     host: str = "127.0.0.1"
     port: int = 8000
     max_draft_tokens: int = DEFAULT_DRAFT_TOKENS
@@ -228,9 +230,12 @@ class Settings:
             )
 
     @property
-    def event_drafter(self) -> EventDrafter | None:
+    def event_drafter(self) -> EventDrafter | EventTower | None:
         """The drafter beside the target, where one is configured."""
-        return None if self.drafter is None else EventDrafter(self.drafter, self.drafter_vllm)
+        if self.drafter is None:
+            return None
+        bridge = None if self.whole_drafter else self.bridge
+        return event_model(self.drafter, self.drafter_vllm, bridge)
 
     @property
     def is_data_parallel(self) -> bool:
@@ -256,7 +261,7 @@ class Settings:
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
         media = _checked("media", tables.get("media", {}), {"root": str, "domains": list})
         plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory"}
-        plain |= {"open", "compare"}
+        plain |= {"open", "compare", "whole_drafter"}
         hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
         paths: dict[str, Any] = dict.fromkeys(_PATHS, str)
         kinds = {**hints, **paths, "origins": list}

@@ -52,7 +52,7 @@ class BridgeDrafter:
     name = "bridge"
 
     def __init__(self, bridge: "Bridge", memory: Memory) -> None:
-        self._bridge = bridge
+        self.bridge = bridge
         self.memory = memory
         self._streams: OrderedDict[StreamKey, deque[tuple[float, EarlierAnswer]]] = OrderedDict()
         self._requests: dict[str, _Drafting] = {}
@@ -74,7 +74,7 @@ class BridgeDrafter:
     def begin(self, request: DraftRequest) -> None:
         kept = self._streams.get(request.stream, ()) if request.remembered else ()
         history = tuple(answer for _, answer in kept)
-        self._requests[request.id] = _Drafting(self._bridge, request, history)
+        self._requests[request.id] = _Drafting(self.bridge, request, history)
 
     def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
         """Look at a clip. Features may come one by one, in any order; none twice."""
@@ -107,7 +107,7 @@ class BridgeDrafter:
         request = drafting.request
         answers = self._streams.setdefault(request.stream, deque(maxlen=KEPT_ANSWERS))
         self._streams.move_to_end(request.stream)
-        said = self._bridge.vocabulary.own(answer[: self._bridge.config.max_answer_tokens])
+        said = self.bridge.vocabulary.own(answer[: self.bridge.config.max_answer_tokens])
         answers.append((time.time(), EarlierAnswer(request.question, said)))
         if len(self._streams) > MAX_STREAMS:
             self._streams.popitem(last=False)

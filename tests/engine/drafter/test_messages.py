@@ -8,8 +8,11 @@ import pytest
 
 pytest.importorskip("vllm")
 
+import numpy as np
 import zmq
+from msgspec.structs import replace
 
+from headstart.bridges.pooling import MAX_TOKENS
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import ChannelLease, DraftChannel, receive, send
 from headstart.engine.drafter.listener import DraftListener
@@ -18,6 +21,7 @@ from headstart.errors import DraftingError
 from headstart.speculation.draft import Draft
 
 PATIENCE_S = 60.0
+FEATURES = np.arange(6, dtype=np.float16).reshape(2, 3)
 
 
 @pytest.fixture
@@ -29,6 +33,10 @@ def channel():
 
 def drafted(request="a", start=0, tokens=(5, 6, 7)):
     return messages.Drafted(request, Draft(tokens, "eventgpt", 1.5, start))
+
+
+def seen(request="one"):
+    return messages.Seen.of(request, FEATURES)
 
 
 def send_surely(socket, message):
@@ -71,6 +79,7 @@ def test_what_the_drafter_is_told_arrives_whole(channel, message):
     [
         drafted(),
         messages.Drafted("a", Draft((), "m", 0.0, 3), messages.Stamps(1, 2, 3, 4, 5)),
+        seen(),
         messages.Ready(7),
     ],
 )
@@ -136,7 +145,7 @@ def test_the_scheduler_gets_drafts_of_its_requests_early_ones_too(channel):
     send_surely(drafter, drafted("early", tokens=(1,)))
     send_surely(drafter, drafted("one"))
     assert heard_until(scheduler, "request-1") == Draft((5, 6, 7), "eventgpt", 1.5, 0)
-    assert scheduler.begin("request-2", "early") == Draft((1,), "eventgpt", 1.5, 0)
+    assert scheduler.begin("request-2", "early") == [Draft((1,), "eventgpt", 1.5, 0)]
     scheduler.end("request-1")
     send_surely(drafter, drafted("one"))
     send_surely(drafter, drafted("early", tokens=(1, 2)))
@@ -150,8 +159,41 @@ def test_drafts_for_requests_that_never_come_are_forgotten(channel):
         send_surely(drafter, drafted(f"stranger-{number}"))
     send_surely(drafter, drafted("last"))
     heard_until(scheduler, "request")
-    assert scheduler.begin("x", "stranger-0") is None
-    assert scheduler.begin("y", f"stranger-{2 * MAX_EARLY_ASKS - 1}") is not None
+    assert scheduler.begin("x", "stranger-0") == []
+    assert scheduler.begin("y", f"stranger-{2 * MAX_EARLY_ASKS - 1}") != []
+
+
+def test_the_scheduler_gets_what_a_tower_saw_early_or_not(channel):
+    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler.begin("request-1", "one")
+    for message in (seen("early"), drafted("early"), seen("one")):
+        send_surely(drafter, message)
+    np.testing.assert_array_equal(heard_until(scheduler, "request-1"), FEATURES)
+    features, draft = scheduler.begin("request-2", "early")
+    np.testing.assert_array_equal(features, FEATURES)
+    assert draft == drafted().draft
+
+
+FALSE_FEATURES = {
+    "more than was sent": replace(seen(), shape=(3, 3)),
+    "of no tokens": replace(seen(), shape=(0, 3), values=b""),
+    "of a negative shape": replace(seen(), shape=(-2, -3)),
+    "not numbers": messages.Seen.of("one", np.full((2, 3), np.nan, np.float16)),
+}
+
+
+@pytest.mark.parametrize("name", FALSE_FEATURES)
+def test_features_that_are_none_are_dropped(channel, name):
+    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler.begin("request", "one")
+    send_surely(drafter, FALSE_FEATURES[name])
+    send_surely(drafter, drafted("one"))
+    assert heard_until(scheduler, "request") == drafted().draft
+
+
+def test_the_largest_features_of_a_bridge_fit_into_a_message():
+    widest = np.zeros((MAX_TOKENS, 16_384), np.float16)
+    assert len(messages.encode(messages.Seen.of("a" * 64, widest))) < messages.MAX_SEEN_BYTES
 
 
 def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):

@@ -41,11 +41,11 @@ class DraftChannel:
         return self._connected("asks", MAX_WAITING_DRAFTS)
 
     def drafts_in(self) -> "zmq.Socket[bytes]":
-        """Where the scheduler hears drafts."""
-        return self._bound("drafts", MAX_WAITING_DRAFTS, messages.MAX_DRAFTED_BYTES)
+        """Where the scheduler hears drafts, and what an event model's tower saw."""
+        return self._bound("drafts", MAX_WAITING_DRAFTS, messages.MAX_SEEN_BYTES)
 
     def drafts_out(self) -> "zmq.Socket[bytes]":
-        """Where the drafter hands drafts to the scheduler."""
+        """Where the drafter hands drafts, or what its tower saw, to the scheduler."""
         return self._connected("drafts", MAX_WAITING_DRAFTS)
 
     def previews_in(self) -> "zmq.Socket[bytes]":

@@ -22,7 +22,7 @@ from headstart.engine.drafter.placement import EngineResources
 from headstart.engine.drafter.process import DrafterProcess
 from headstart.engine.drafter.spec import DrafterSpec
 from headstart.engine.model import Model
-from headstart.engine.options import EventDrafter
+from headstart.engine.options import EventDrafter, EventTower
 from headstart.engine.question import Question
 from headstart.errors import MediaError
 
@@ -44,7 +44,7 @@ class DrafterClient:
     def __init__(
         self,
         channel: DraftChannel,
-        drafter: EventDrafter | None = None,
+        drafter: EventDrafter | EventTower | None = None,
         resources: EngineResources = EngineResources(),  # noqa: B008 - frozen
         translated_for: str | None = None,
     ) -> None:
@@ -56,15 +56,14 @@ class DrafterClient:
         self._waiting: queue.Queue[_Sent | None] = queue.Queue(MAX_WAITING)
         self._alive: set[str] = set()
         self.process: DrafterProcess | None = None
+        self.speaks = isinstance(drafter, EventDrafter)
+        """Whether there is a drafter that drafts, and not only a tower or none."""
         with contextlib.ExitStack() as undo:
             self._listener = DraftListener(channel)
             undo.callback(self._listener.close)
             if drafter is not None:
                 self._view = Model.checked(drafter.model).drafter_view
-                arguments = {**drafter.vllm, **resources.arguments}
-                model, most = str(drafter.model), drafter.max_tokens
-                cores = resources.cores
-                spec = DrafterSpec(model, arguments, most, channel, cores, translated_for)
+                spec = _spec(drafter, channel, resources, translated_for)
                 self.process = DrafterProcess(spec, resources.environment)
                 self._listener.on_ready = self.process.ready
                 thread = threading.Thread(target=self._send, args=[self.process], daemon=True)
@@ -151,3 +150,19 @@ class DrafterClient:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _spec(
+    drafter: EventDrafter | EventTower,
+    channel: DraftChannel,
+    resources: EngineResources,
+    translated_for: str | None,
+) -> DrafterSpec:
+    model, arguments = str(drafter.model), {**drafter.vllm, **resources.arguments}
+    if isinstance(drafter, EventTower):
+        from headstart.engine.feature_tap import tap_arguments  # needs the engine
+
+        arguments |= tap_arguments(drafter.vllm, tower_only=True)
+        return DrafterSpec(model, arguments, 0, channel, resources.cores, tower_only=True)
+    most, cores = drafter.max_tokens, resources.cores
+    return DrafterSpec(model, arguments, most, channel, cores, translated_for)

@@ -4,15 +4,18 @@ Messages are msgpack of fixed types, never pickle. A message that is not one of 
 and none can make its reader run anything. ``request`` is the front end's name of a request.
 """
 
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import msgspec
+import numpy as np
 
+from headstart.bridges.pooling import Features
 from headstart.speculation.draft import Draft
 
 SOURCE = "eventgpt"
 """The source of the drafter's drafts."""
 MAX_DRAFTED_BYTES = 64 * 1024
+MAX_SEEN_BYTES = 4 * 2**20  # features of a clip are in it, `MAX_TOKENS` vectors at most
 MAX_ASKED_BYTES = 256 * 2**20  # the pictures of a clip are in it
 
 
@@ -37,6 +40,29 @@ class Drafted(msgspec.Struct, frozen=True, tag=True):
     stamps: Stamps | None = None
 
 
+class Seen(msgspec.Struct, frozen=True, tag=True):
+    """What an event model's tower saw of a request's clip: float16, ``[tokens, size]``."""
+
+    request: str
+    shape: tuple[int, int]
+    values: bytes
+    """Little-endian."""
+
+    @classmethod
+    def of(cls, request: str, features: Features) -> Self:
+        """Features as they travel."""
+        num_tokens, size = features.shape
+        return cls(request, (num_tokens, size), features.astype("<f2", copy=False).tobytes())
+
+    def features(self) -> Features | None:
+        """What was sent; none where it is not what it says it is."""
+        num_tokens, size = self.shape
+        if not (num_tokens > 0 and size > 0 and len(self.values) == 2 * num_tokens * size):
+            return None
+        found: Features = np.frombuffer(self.values, "<f2").reshape(self.shape)
+        return found if np.isfinite(found).all() else None
+
+
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """The drafter's engine is up."""
 
@@ -44,7 +70,10 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ask(msgspec.Struct, frozen=True, tag=True):
-    """Draft the answer to a question about these pictures, uint8 of ``shape``."""
+    """Draft the answer to a question about these pictures, uint8 of ``shape``.
+
+    An event model that is a tower only looks at them.
+    """
 
     request: str
     question: str
@@ -68,7 +97,7 @@ class Leave(msgspec.Struct, frozen=True, tag=True):
 
 
 ToDrafter = Ask | Said | Leave
-FromDrafter = Drafted | Ready
+FromDrafter = Drafted | Seen | Ready
 
 _to_drafter = msgspec.msgpack.Decoder(ToDrafter)
 _from_drafter = msgspec.msgpack.Decoder(FromDrafter)

@@ -10,9 +10,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from headstart.engine.drafter.spec import DrafterSpec
 from headstart.errors import EngineStartError
+
+if TYPE_CHECKING:
+    from headstart.engine.drafter.event_engine import EventEngine
 
 _PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 1.0
@@ -116,7 +120,7 @@ def die_with(parent: int) -> None:
 
 
 def main() -> None:
-    """Draft until the parent ends."""
+    """Draft, or look, until the parent ends."""
     die_with(int(sys.argv[2]))
     spec = DrafterSpec.parse(sys.argv[1])
     if spec.cores:
@@ -126,9 +130,17 @@ def main() -> None:
     # The engine in this very process: one thing to watch, and no message between it and us.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the parent to handle
+    _engine(spec).run()
+
+
+def _engine(spec: DrafterSpec) -> "EventEngine":
+    if spec.tower_only:
+        from headstart.engine.drafter.tower_engine import TowerEngine
+
+        return TowerEngine(spec)
     from headstart.engine.drafter.engine import DrafterEngine
 
-    DrafterEngine(spec).run()
+    return DrafterEngine(spec)
 
 
 if __name__ == "__main__":

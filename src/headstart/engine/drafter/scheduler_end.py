@@ -1,14 +1,15 @@
-"""The scheduler's end of the draft channel: drafts that have arrived, words to send back.
+"""The scheduler's end of the draft channel: what has arrived, words to send back.
 
 The scheduler calls it between two steps, so every call returns at once. What arrives is not
-trusted: a draft that names no request alive here is kept for a while, in case the request is still
-on its way, and then dropped; the board checks the draft itself.
+trusted: what names no request alive here is kept for a while, in case the request is still on its
+way, and then dropped; the board checks a draft itself.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headstart.bridges.pooling import Features
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import DraftChannel, receive, send
 from headstart.speculation.draft import Draft
@@ -17,6 +18,9 @@ MAX_HEARD_A_STEP = 256
 MAX_EARLY_ASKS = 64
 TOLD_AGAIN_AFTER = 16  # tokens without an answer to the last telling: it was lost
 MAX_SAID_TOKENS = 8192  # of one answer; a longer one is followed no further
+
+Heard = Draft | Features
+"""A draft of the answer, or what an event model's tower saw of the clip."""
 
 
 @dataclass(slots=True)
@@ -28,8 +32,16 @@ class _Followed:
     """How much of the answer the drafter was told last."""
 
 
+@dataclass(slots=True, eq=False)
+class _Early:
+    """What came for a request that is still on its way."""
+
+    draft: Draft | None = None
+    features: Features | None = None
+
+
 class SchedulerEnd:
-    """One drafter's drafts for one scheduler's requests. Not thread-safe."""
+    """What one drafter drafts, or its tower sees, for a scheduler's requests. Not thread-safe."""
 
     def __init__(self, channel: DraftChannel, resync: bool) -> None:
         self._drafts = channel.drafts_in()
@@ -38,33 +50,47 @@ class SchedulerEnd:
         self._resync = resync
         self._requests: dict[str, str] = {}
         self._followed: dict[str, _Followed] = {}
-        self._early: OrderedDict[str, Draft] = OrderedDict()
+        self._early: OrderedDict[str, _Early] = OrderedDict()
 
-    def begin(self, request: str, name: str) -> Draft | None:
-        """A request exists, called ``name`` on the channel; returns a draft that came before it."""
+    def begin(self, request: str, name: str) -> list[Heard]:
+        """A request exists, called ``name`` on the channel; returns what came before it."""
         self._requests[name] = request
-        early = self._early.pop(name, None)
-        self._followed[request] = _Followed(name, early)
-        return early
+        early = self._early.pop(name, _Early())
+        self._followed[request] = _Followed(name, early.draft)
+        return [found for found in (early.features, early.draft) if found is not None]
 
-    def heard(self) -> Iterator[tuple[str, Draft]]:
-        """Drafts that have arrived since the last call, for requests alive."""
+    def heard(self) -> Iterator[tuple[str, Heard]]:
+        """What has arrived since the last call, for requests alive."""
         for _ in range(MAX_HEARD_A_STEP):
             data = receive(self._drafts)
             if data is None:
                 return
             message = messages.read_from_drafter(data)
-            if not isinstance(message, messages.Drafted):
+            found: Heard | None = None
+            match message:
+                case messages.Drafted(draft=draft):
+                    found = draft
+                case messages.Seen():
+                    found = message.features()
+            if message is None or found is None or isinstance(message, messages.Ready):
                 continue
             request = self._requests.get(message.request, "")
             followed = self._followed.get(request)
             if followed is None:
-                self._early[message.request] = message.draft
-                while len(self._early) > MAX_EARLY_ASKS:
-                    self._early.popitem(last=False)
+                self._keep_early(message.request, found)
                 continue
-            followed.newest = message.draft
-            yield request, message.draft
+            if isinstance(found, Draft):
+                followed.newest = found
+            yield request, found
+
+    def _keep_early(self, name: str, found: Heard) -> None:
+        early = self._early.setdefault(name, _Early())
+        if isinstance(found, Draft):
+            early.draft = found
+        else:
+            early.features = found
+        while len(self._early) > MAX_EARLY_ASKS:
+            self._early.popitem(last=False)
 
     def follow(self, request: str, confirmed: Sequence[int]) -> None:
         """Tell the drafter what the target said, where its draft says otherwise or lags behind.

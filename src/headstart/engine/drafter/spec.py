@@ -21,6 +21,8 @@ class DrafterSpec:
     """The only ones it may use; none where it may use them all."""
     target: str | None = None
     """The model to translate drafts for; none where the drafter has the target's tokenizer."""
+    tower_only: bool = False
+    """Whether it drafts nothing, and sends what its tower saw."""
 
     def argument(self) -> str:
         """The form `parse` reads."""
@@ -31,6 +33,7 @@ class DrafterSpec:
             "channel": self.channel.directory,
             "cores": self.cores,
             "target": self.target,
+            "tower_only": self.tower_only,
         }
         try:
             return json.dumps(told)
@@ -46,4 +49,4 @@ class DrafterSpec:
         told = json.loads(argument)
         channel, cores = DraftChannel(told["channel"]), tuple(told["cores"])
         model, vllm, most = told["model"], told["vllm"], told["max_tokens"]
-        return cls(model, vllm, most, channel, cores, told["target"])
+        return cls(model, vllm, most, channel, cores, told["target"], told["tower_only"])
