@@ -83,7 +83,11 @@ def parts_answer(oracle: Oracle, asked: Asked, plan: PatchPlan, max_tokens: int)
         inputs, said = embedded[torch.from_numpy(mask)][None], []
         while len(said) < max_tokens:
             hidden = model.model.language_model(
-                inputs_embeds=inputs, position_ids=positions, use_cache=False
+                inputs_embeds=inputs,
+                position_ids=positions,
+                # Without a mask transformers takes gaps in the positions for several sequences.
+                attention_mask=torch.ones_like(positions),
+                use_cache=False,
             ).last_hidden_state
             token = model.lm_head(hidden[0, -1]).argmax()
             said.append(int(token))
