@@ -111,7 +111,8 @@ def masked_answer(oracle: ChatOracle, video: Video, question: str, plan: PatchPl
                 **types,
             ).logits
         said.append(int(logits[0, -1].argmax()))
-        if said[-1] == model.generation_config.eos_token_id:
+        # Of a placeholder, which random weights may say too, transformers would want the pixels.
+        if said[-1] in (model.generation_config.eos_token_id, model.config.video_token_id):
             break
         ids = torch.cat([ids, torch.tensor([[said[-1]]])], dim=1)
         read = torch.nn.functional.pad(read, (0, 1), value=1)
@@ -123,18 +124,21 @@ def masked_answer(oracle: ChatOracle, video: Video, question: str, plan: PatchPl
 def test_tokens_are_those_of_the_model_that_does_not_read_what_is_left_out(
     approximate, oracle, rng
 ):
-    others = 0
+    others = num_compared = 0
     for number in range(6):
         video, question = street(rng), QUESTIONS[number % len(QUESTIONS)]
         for way in (Drawn(number), Drawn(number, share=0.8)):
             plan = approximate.target.view.plan(Clip(video), way)
             answer = ask(approximate, way, video, question)
-            assert list(answer.token_ids) == masked_answer(oracle, video, question, plan)
+            expected = masked_answer(oracle, video, question, plan)
+            assert list(answer.token_ids[: len(expected)]) == expected
+            num_compared += len(expected)
             assert answer.approximate == plan.omission
             whole = oracle.inputs(Clip(video), question)["input_ids"].shape[1]
             assert answer.num_prompt_tokens == whole - plan.omission.num_dropped_patches
             others += answer.token_ids != oracle.answer(Clip(video), question, MAX_TOKENS)
     assert others > 4
+    assert num_compared > 60
 
 
 def test_an_engine_for_approximate_answers_still_gives_exact_ones(approximate, oracle, rng):
