@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.figures import (
+    approximate,
     bench,
     equality,
     evaluation,
@@ -29,6 +30,7 @@ from benchmarks.figures.picture import PICTURE, head_start
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
+    **approximate.TABLES,
     **bench.TABLES,
     **equality.TABLES,
     **evaluation.TABLES,
@@ -45,6 +47,7 @@ PICTURES = {
     live_picture.PICTURE: live_picture.live,
     load_picture.PICTURE: load_picture.load_picture,
     evaluation.PICTURE: evaluation.picture,
+    approximate.PICTURE: approximate.picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")
