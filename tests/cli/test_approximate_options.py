@@ -43,4 +43,4 @@ def test_what_cannot_be_meant_is_refused_with_what_to_give(patches, frames, reas
 def test_the_line_says_approximate_and_how_much_is_missing():
     line = omission_line(Omission(num_patches=512, num_dropped_patches=256, num_dropped_steps=3))
     assert line.startswith("approximate: 256 of 512 patches (50%)")
-    assert "3 steps" in line
+    assert "nothing of 3 frames" in line

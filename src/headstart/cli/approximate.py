@@ -50,11 +50,12 @@ def approximation(patches: str | None, frames: str | None) -> "Approximation | N
 
 def omission_line(left_out: "Omission") -> str:
     """What the answer did not look at."""
+    steps = left_out.num_dropped_steps
     return (
         f"approximate: {left_out.num_dropped_patches} of {left_out.num_patches} patches"
-        f" ({left_out.dropped_share:.0%}) were not shown to the target,"
-        f" {left_out.num_dropped_steps} steps of the clip not at all; without --approximate the"
-        " answer may differ"
+        f" ({left_out.dropped_share:.0%}) were not shown to the target"
+        f"{f', and nothing of {steps} frames or pairs of frames' if steps else ''}."
+        " The answer to the whole clip may differ."
     )
 
 
