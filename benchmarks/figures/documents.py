@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.figures import (
+    approximate,
     bench,
     equality,
     evaluation,
@@ -31,6 +32,7 @@ from benchmarks.figures.picture import PICTURE, head_start
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
+    **approximate.TABLES,
     **bench.TABLES,
     **equality.TABLES,
     **evaluation.TABLES,
@@ -50,6 +52,7 @@ PICTURES = {
     load_picture.PICTURE: load_picture.load_picture,
     evaluation.PICTURE: evaluation.picture,
     fleet.PICTURE: fleet.picture,
+    approximate.PICTURE: approximate.picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from headstart.live.when import WhenChanged
     from headstart.live.window_answer import WindowAnswer
     from headstart.live.windows import Windows
+    from headstart.media.approximate import Approximate, ApproximateFrames
     from headstart.media.clip import Clip, ClipFiles
     from headstart.media.events import Events
     from headstart.media.video import Video
 
 _HOMES = {
     "Answer": "headstart.answers.answer",
+    "Approximate": "headstart.media.approximate",
+    "ApproximateFrames": "headstart.media.approximate",
     "Clip": "headstart.media.clip",
     "ClipFiles": "headstart.media.clip",
     "Confirmed": "headstart.answers.preview",
@@ -50,6 +53,8 @@ _HOMES = {
 
 __all__ = [
     "Answer",
+    "Approximate",
+    "ApproximateFrames",
     "Clip",
     "ClipFiles",
     "Confirmed",

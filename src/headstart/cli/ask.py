@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from headstart.cli import approximate as approximating
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
 from headstart.cli.starting import Frames, engine_arguments, start_headstart
@@ -58,6 +59,8 @@ def ask(
         ),
     ] = None,
     frames: Frames = None,
+    approximate: approximating.Patches = None,
+    approximate_frames: approximating.Frames = None,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Annotated[
@@ -91,7 +94,12 @@ def ask(
         stop_us=stop_us,
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
-    manner = Manner(system, engine_arguments(sampling or []), lora)
+    manner = Manner(
+        system,
+        engine_arguments(sampling or []),
+        lora,
+        approximating.approximation(approximate, approximate_frames),
+    )
     given_schema = None if schema is None else read_schema(schema)
     out = Console()
     headstart = start_headstart(
@@ -111,6 +119,8 @@ def ask(
     if answer.verdicts:
         out.print()
         out.print(verdict_table(answer.verdicts, answer.timeline.start_s))
+    if answer.approximate is not None:
+        out.print(approximating.omission_line(answer.approximate))
     out.print(
         f"[dim]{answer.num_prompt_tokens} prompt tokens, {answer.num_cached_tokens} of them cached;"
         f" {len(answer.token_ids)} tokens answered in {answer.num_passes} passes, ended by"

@@ -13,7 +13,7 @@ from typing import Any, Self
 from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.manner import Manner
-from headstart.engine.model import Model
+from headstart.engine.model import Model, approximate_model
 from headstart.engine.options import EventDrafter, EventTower, Sources, event_model
 from headstart.engine.session import Session
 from headstart.errors import DraftingError
@@ -59,6 +59,8 @@ class Headstart(Session):
         from headstart.engine.startup import Engines  # needs what the engine brings
 
         model = Model.checked(target, num_frames)
+        if manner.approximate is not None:
+            model = approximate_model(model, sources)
         self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {})
         self._thread = LoopThread()
         super().__init__(self._engines.target, self._thread, None, manner)

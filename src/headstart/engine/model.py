@@ -5,10 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.errors import DraftingError, EngineStartError, ModelConfigError
+from headstart.engine.options import Sources
+from headstart.errors import (
+    ApproximateError,
+    DraftingError,
+    EngineStartError,
+    ModelConfigError,
+)
 from headstart.models.chat.view import ChatView
 from headstart.models.registration import register_configs
-from headstart.models.view import PicturesView, View, view_of
+from headstart.models.view import ApproximateView, PicturesView, View, view_of
 from headstart.speculation.text_tokenizer import TextTokenizer
 from headstart.speculation.vocabulary import TextVocabulary
 
@@ -71,6 +77,21 @@ class Model:
         # A chat's template ends with a mark or a line, after which an answer needs no space.
         opening = " " if isinstance(prompt, str) and not prompt[-1:].isspace() else ""
         return text_tokenizer(tokenizer, self.view.num_text_ids, opening)
+
+
+def approximate_model(model: Model, sources: Sources) -> Model:
+    """The model for an engine that may leave out patches; raises where none can be left out."""
+    if not isinstance(model.view, ApproximateView):
+        raise ApproximateError(
+            f"{model.name} can only be shown whole clips: take a Video-LLaVA or a Qwen3-VL for"
+            " approximate answers, or leave approximate out"
+        )
+    if sources.bridge is not None:
+        raise ApproximateError(
+            "a bridge reads what the target's tower saw of whole frames: leave out the bridge, or"
+            " leave out approximate"
+        )
+    return replace(model, view=model.view.approximate)
 
 
 def text_tokenizer(tokenizer: Any, num_text_ids: int, opening: str) -> TextTokenizer:

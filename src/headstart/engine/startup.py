@@ -56,7 +56,7 @@ def drafting_arguments(
 
 
 def model_arguments(view: View, max_draft_tokens: int, vllm: Mapping[str, Any]) -> dict[str, Any]:
-    """What drafts on this model need of vLLM besides; ``vllm`` is what the caller gave.
+    """What drafts or approximate answers need of vLLM for this model; ``vllm`` is the caller's.
 
     The class that cuts clips into parts, with the caller's own overrides of the config beside it,
     and with adapters a batch that has room for drafts.
@@ -70,7 +70,7 @@ def model_arguments(view: View, max_draft_tokens: int, vllm: Mapping[str, Any]) 
         )
     if "hf_overrides" in found:
         found["hf_overrides"] = {**found["hf_overrides"], **given}
-    if vllm.get("enable_lora") and not set(_BATCH_SIZES) & set(vllm):
+    if max_draft_tokens and vllm.get("enable_lora") and not set(_BATCH_SIZES) & set(vllm):
         # vLLM wants room for a whole draft of every request in a batch.
         found["max_num_seqs"] = _LORA_BATCH_TOKENS // (max_draft_tokens + 1)
     return found
@@ -120,7 +120,10 @@ class Engines:
     ) -> None:
         """Start both; return when both are up. Where one cannot start, neither is left running."""
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
-            arguments, client, view = dict(vllm), None, model.view.whole
+            arguments, client = dict(vllm), None
+            view = model.view if max_draft_tokens else model.view.whole
+            if view.engine_arguments or max_draft_tokens:
+                arguments |= model_arguments(view, max_draft_tokens, vllm)
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
                 sources.check_files(drafter)
@@ -134,8 +137,6 @@ class Engines:
                 options = SchedulerOptions(sources, channel)
                 arguments |= drafting_arguments(max_draft_tokens, options, vllm)
                 arguments |= placement.target.arguments
-                view = model.view
-                arguments |= model_arguments(view, max_draft_tokens, vllm)
                 environment.enter_context(few_kernels(os.environ).taken())
                 environment.enter_context(placement.target.taken())
             engine = start_engine(model, arguments)

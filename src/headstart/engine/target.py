@@ -22,10 +22,11 @@ from headstart.engine.model import Model, engine_defaults
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
-from headstart.errors import EngineStartError, QuestionError, SchemaError
+from headstart.errors import ApproximateError, EngineStartError, QuestionError, SchemaError
+from headstart.media.approximate import PatchPlan
 from headstart.media.clip import Clip
 from headstart.models.ownership import owned_names
-from headstart.models.view import View
+from headstart.models.view import ApproximateView, View
 from headstart.speculation.drafter import StreamKey
 
 
@@ -74,9 +75,10 @@ class Target:
             loaded_s=now_s if loading is None else loading.end_s,
             stream=question.stream,
         )
+        plan = await self._plan(question)
         text, last = "", None
         with self.feeder.answering(), self.front_end.asking(question, record) as asking:
-            outputs = self._generate(question, asking.tags, record, streaming)
+            outputs = self._generate(question, plan, asking.tags, record, streaming)
             happenings = _with_news(outputs, asking) if question.previews else outputs
             async with contextlib.aclosing(happenings):
                 async for output in happenings:
@@ -99,11 +101,25 @@ class Target:
                 ' --vllm \'structured_outputs_config={"backend": "guidance"}\', or simplify the'
                 " schema"
             )
-        yield _answer(text, last, record, beside)
+        answer = _answer(text, last, record, beside)
+        yield answer if plan is None else replace(answer, approximate=plan.omission)
+
+    async def _plan(self, question: Question) -> PatchPlan | None:
+        """What an approximate question shows of its clip; None for one that shows all."""
+        approximation, view = question.manner.approximate, self.view
+        if approximation is None:
+            return None
+        if not isinstance(view, ApproximateView) or not view.is_approximate:
+            raise ApproximateError(
+                "the engine was started to show whole clips: start it for approximate answers with"
+                " Headstart(..., manner=Manner(approximate=...)), or leave approximate out"
+            )
+        return await asyncio.to_thread(view.plan, question.clip or Clip(), approximation)
 
     async def _generate(
         self,
         question: Question,
+        plan: PatchPlan | None,
         tags: RequestTags | None,
         record: RequestRecord,
         streaming: bool,
@@ -119,7 +135,7 @@ class Target:
         )
         if schema is not None:
             self._check_schema(params)
-        engine_input = await self.render(question.words, clip, question.tenant, manner.system)
+        engine_input = await self.render(question.words, clip, question.tenant, manner.system, plan)
         outputs = self._engine.generate(
             engine_input,
             params,
@@ -182,8 +198,15 @@ class Target:
         number = self._adapters.setdefault(path, len(self._adapters) + 1)
         return LoRARequest(path, number, path)
 
-    async def render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
-        """The prompt of a question about a clip, as vLLM takes it."""
+    async def render(
+        self,
+        words: str,
+        clip: Clip,
+        tenant: str,
+        system: str = "",
+        plan: PatchPlan | None = None,
+    ) -> Any:
+        """The prompt of a question about a clip, or about what a plan shows of it."""
         from vllm.exceptions import VLLMClientError
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
@@ -199,7 +222,7 @@ class Target:
             places = ("multi_modal_data", "multi_modal_uuids")
             prompt = {name: given for name, given in templated.items() if name not in places}
             tokenizing = replace(tokenizing, add_special_tokens=False)  # the template has them
-        prompt["multi_modal_data"] = self.view.media(clip)
+        prompt["multi_modal_data"] = self._media(clip, plan)
         if tenant:
             # No tenant's blocks are another tenant's prefix, and no frame is found by another.
             prompt["cache_salt"] = tenant
@@ -214,6 +237,12 @@ class Target:
             reason = " ".join(str(error).split())
             raise QuestionError(f"vLLM does not take the question: {reason}") from error
         return engine_input
+
+    def _media(self, clip: Clip, plan: PatchPlan | None) -> Mapping[str, Any]:
+        if plan is None:
+            return self.view.media(clip)
+        assert isinstance(self.view, ApproximateView)  # it made the plan
+        return self.view.media(clip, plan)
 
     def _check_schema(self, params: Any) -> None:
         """Raise where vLLM finds at once that it cannot follow the schema."""
