@@ -167,7 +167,7 @@ class Cascade:
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
         """How the answer may go on after ``confirmed``."""
         state = self._requests.get(request_id)
-        if state is None or max_tokens < 1:
+        if state is None or max_tokens < 1 or not (self._drafters or state.posted_at_s):
             return NOTHING
         asked = _Pass(len(confirmed), max_tokens, self._clock())
         state.note(asked)
@@ -253,8 +253,10 @@ class Cascade:
             return state.board.propose(confirmed, limit, (source,))
         begun_s = self._clock()
         found: Sequence[int] = ()
-        with self._dismissing(source):
+        try:
             found = drafter.propose(state.request.id, confirmed, limit)
+        except Exception:
+            self._dismiss(source)
         now_s = self._clock()
         self._asking.note(source, now_s - begun_s)
         if not (tokens := state.board.text(found)[:limit]):
@@ -264,12 +266,15 @@ class Cascade:
 
     @contextmanager
     def _dismissing(self, source: str) -> Iterator[None]:
-        """A drafter that fails drafts no more: its failure must not end the engine."""
         try:
             yield
         except Exception:
-            _log.exception("the drafter %s failed, and is not asked any more", source)
-            self._drafters.pop(source, None)
+            self._dismiss(source)
+
+    def _dismiss(self, source: str) -> None:
+        """A drafter that fails drafts no more: its failure must not end the engine."""
+        _log.exception("the drafter %s failed, and is not asked any more", source)
+        self._drafters.pop(source, None)
 
     def _judge(self, state: _Request, answer: Sequence[int]) -> None:
         for source in [*self._drafters, *state.posted_at_s]:
