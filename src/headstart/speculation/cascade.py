@@ -245,7 +245,7 @@ class Cascade:
         self, state: _Request, source: str, confirmed: Sequence[int], max_tokens: int
     ) -> Draft:
         limit = max_tokens
-        if source in self._remembering:
+        if state.request.change and source in self._remembering:
             trusted = round(max_tokens * (1.0 - state.request.change))
             limit = min(max_tokens, max(MIN_MEMORY_TOKENS, trusted))
         drafter = self._drafters.get(source)
@@ -259,7 +259,7 @@ class Cascade:
             self._dismiss(source)
         now_s = self._clock()
         self._asking.note(source, now_s - begun_s)
-        if not (tokens := state.board.text(found)[:limit]):
+        if not found or not (tokens := state.board.text(found)[:limit]):
             return NOTHING
         match = found.match if isinstance(found, Found) else 0
         return Draft(tokens, source, now_s, len(confirmed), match)
