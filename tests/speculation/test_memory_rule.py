@@ -51,7 +51,8 @@ class PlainMemory:
 
 
 def plain_quote(memories, question, confirmed, max_tokens):
-    said, draft = [question, *confirmed], []
+    """The draft, and how long the match was that it begins after."""
+    said, draft, first_match = [question, *confirmed], [], 0
     for _ in range(MAX_PIECES):
         longest, followed = 0, None
         for memory in memories:
@@ -60,8 +61,9 @@ def plain_quote(memories, question, confirmed, max_tokens):
                 longest, followed = found
         if followed is None or len(draft) >= max_tokens:
             break
+        first_match = first_match or longest
         draft += followed[: max_tokens - len(draft)]
-    return draft
+    return draft, first_match
 
 
 def variations(rng, answers):
@@ -96,7 +98,8 @@ def test_every_proposal_is_the_plain_ones(kind, max_answers):
             confirmed = answer[:at] if rng.random() < 0.7 else rng.choices(answer, k=at)
             limit = rng.choice((0, 1, 5, 64))
             proposed = quote((memory,), question, confirmed, limit)
-            assert proposed == plain_quote((plain,), question, confirmed, limit)
+            expected = plain_quote((plain,), question, confirmed, limit)
+            assert (proposed, proposed.match) == expected
             num_drafted += len(proposed)
         memory.learn(question, answer)
         plain.learn(question, answer)
@@ -130,7 +133,7 @@ def test_two_memories_propose_what_two_plain_ones_do(kind):
         answer = STREAMS[kind](rng, answers)
         confirmed = answer[: rng.randrange(len(answer) + 1)]
         proposed = quote(memories, "q", confirmed, 16)
-        assert proposed == plain_quote(plain, "q", confirmed, 16)
+        assert (proposed, proposed.match) == plain_quote(plain, "q", confirmed, 16)
         num_alone += proposed == quote(memories[:1], "q", confirmed, 16)
         taught = rng.random() < 0.2
         for memory in (*memories[not taught :], *plain[not taught :]):

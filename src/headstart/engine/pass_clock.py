@@ -47,8 +47,9 @@ class PassClock:
         seconds = self._clock() - self._begun_s
         new = {request.req_id for request in step.scheduled_new_reqs}
         answers, drafted, prompts = [], 0, 0
+        drafts = step.scheduled_spec_decode_tokens
         for request_id, num_tokens in step.num_scheduled_tokens.items():
-            num_drafted = len(step.scheduled_spec_decode_tokens.get(request_id, ()))
+            num_drafted = len(drafts.get(request_id, ()))
             drafted += num_drafted
             # More than one token of its own is a prompt, or one that was put back.
             if num_tokens == 1 + num_drafted and request_id not in new:

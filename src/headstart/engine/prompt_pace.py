@@ -69,9 +69,12 @@ class PromptPace:
             prompts_s = self._costs.observe_prompts(batch, drafted_tokens, prompt_tokens, seconds)
             before_s = self._one_pass_s or prompts_s
             self._one_pass_s = FADE * before_s + (1.0 - FADE) * prompts_s
+        computed_s = max(0.0, seconds - prompts_s)
         for request_id in answers:
-            account = self._accounts.setdefault(request_id, _Account())
-            account.computed_s += max(0.0, seconds - prompts_s)
+            account = self._accounts.get(request_id)
+            if account is None:
+                account = self._accounts[request_id] = _Account()
+            account.computed_s += computed_s
             account.waited_s += prompts_s
 
     def forget(self, request_id: str) -> None:

@@ -76,10 +76,13 @@ class PassRecord:
         vLLM may have taken only the beginning of what it was handed.
         """
         handed, self._handed = self._handed, None
-        tokens = handed.tokens[:num_scheduled] if handed is not None else ()
+        if handed is None or not num_scheduled:
+            self._passes.append((start, 0))
+            return
+        tokens = handed.tokens[:num_scheduled]
         num_accepted = min(max(0, num_said - 1), len(tokens))
         self._passes.append((start, num_accepted))
-        if handed is not None and tokens and len(self._verdicts) < MAX_VERDICTS:
+        if tokens and len(self._verdicts) < MAX_VERDICTS:
             if (len(tokens), start) != (len(handed.tokens), handed.start):
                 handed = replace(handed, tokens=tokens, start=start)
             self._verdicts.append(Verdict(handed, num_accepted))

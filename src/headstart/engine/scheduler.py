@@ -271,11 +271,11 @@ class HeadstartScheduler(Scheduler):
         That is fewer than it can where answers would wait too long for prompts. The answers are
         then laid out before the prompts.
         """
-        answers = [request for request in self.running if _missing(request) <= 1]
         prompts = [request for request in self.running if _missing(request) > 1]
-        room = None
+        answers, room = self.running, None
         # On a CPU vLLM cannot split the prompt of a sampled request with a seed.
         if (prompts or self.waiting) and not self._sampled:
+            answers = [request for request in self.running if _missing(request) <= 1]
             room = self._pace.room([request.request_id for request in answers])
         if room is None:
             for request in self.running:
@@ -347,11 +347,12 @@ class HeadstartScheduler(Scheduler):
             self._pace.pass_ended(timed.answers, drafted, prompts, seconds)
             if not prompts:
                 self._cascade.pass_ended(drafted, seconds)
-        said = model_runner_output.sampled_token_ids
+        said, places = model_runner_output.sampled_token_ids, model_runner_output.req_id_to_index
+        drafts = scheduler_output.scheduled_spec_decode_tokens
         for request_id, record in self._records.items() if said else ():
-            place = model_runner_output.req_id_to_index.get(request_id)
+            place = places.get(request_id)
             if place is not None and said[place]:
-                scheduled = scheduler_output.scheduled_spec_decode_tokens.get(request_id, ())
+                scheduled = drafts.get(request_id, ())
                 start = self.requests[request_id].num_output_tokens
                 record.passed(start, len(scheduled), len(said[place]))
         outputs = super().update_from_output(scheduler_output, model_runner_output)

@@ -73,31 +73,30 @@ class DraftBudget:
         """
         if max_tokens < 1 or self._plain:
             return 0
-        shares = survival[:max_tokens]
-        if sum(shares) < MIN_EARNED:
+        # Shares fall, and the first alone is mostly enough: this is asked twice a request and pass.
+        if not survival or (survival[0] < MIN_EARNED and sum(survival[:max_tokens]) < MIN_EARNED):
             # Whether it gets better is seen without paying: answers judge what was not heard.
             return 0
         batch, cost = self._batch, self._cost
         worth_s = (cost.step_s + self.costs.prompts_s) / batch
         computed, drafting_s = self._computed(self._tokens), cost.drafting_s / batch
-        length, most_s = 0, 0.0
-        for tokens in self._lengths(shares, cost.token_s / worth_s):
+        most, length, most_s = min(len(survival), max_tokens), 0, 0.0
+        for tokens in self._lengths(survival, most, cost.token_s / worth_s):
             price_s = cost.token_s * (self._computed(self._tokens + tokens) - computed)
-            net_s = sum(shares[:tokens]) * worth_s - price_s - drafting_s
+            net_s = sum(survival[:tokens]) * worth_s - price_s - drafting_s
             if net_s > most_s:
                 length, most_s = tokens, net_s
         return length or self._probe(max_tokens)
 
-    def _lengths(self, shares: Sequence[float], threshold: float) -> Sequence[int]:
-        """Of a draft, those that may pay best.
+    def _lengths(self, shares: Sequence[float], most: int, threshold: float) -> Sequence[int]:
+        """Of a draft of at most so many tokens, the lengths that may pay best.
 
         Shares fall, so it pays up to the last that is above the threshold. Where tokens are padded,
         the best length fills up a size.
         """
         if not self._padded_sizes:
-            return (bisect_left(shares, -threshold, key=neg),)
+            return (bisect_left(shares, -threshold, 0, most, key=neg),)
         filling = (size - self._tokens for size in self._padded_sizes)
-        most = len(shares)
         return [*(tokens for tokens in filling if 0 < tokens < most), most]
 
     def spend(self, num_tokens: int) -> None:
@@ -105,6 +104,8 @@ class DraftBudget:
         self._tokens += num_tokens
 
     def _computed(self, num_tokens: int) -> int:
+        if not self._padded_sizes:
+            return num_tokens
         place = bisect_left(self._padded_sizes, num_tokens)
         in_graph = place < len(self._padded_sizes)
         return self._padded_sizes[place] if in_graph else num_tokens

@@ -167,7 +167,7 @@ class Cascade:
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
         """How the answer may go on after ``confirmed``."""
         state = self._requests.get(request_id)
-        if state is None or max_tokens < 1:
+        if state is None or max_tokens < 1 or not (self._drafters or state.posted_at_s):
             return NOTHING
         asked = _Pass(len(confirmed), max_tokens, self._clock())
         state.note(asked)
@@ -245,7 +245,7 @@ class Cascade:
         self, state: _Request, source: str, confirmed: Sequence[int], max_tokens: int
     ) -> Draft:
         limit = max_tokens
-        if source in self._remembering:
+        if state.request.change and source in self._remembering:
             trusted = round(max_tokens * (1.0 - state.request.change))
             limit = min(max_tokens, max(MIN_MEMORY_TOKENS, trusted))
         drafter = self._drafters.get(source)
@@ -253,23 +253,28 @@ class Cascade:
             return state.board.propose(confirmed, limit, (source,))
         begun_s = self._clock()
         found: Sequence[int] = ()
-        with self._dismissing(source):
+        try:
             found = drafter.propose(state.request.id, confirmed, limit)
+        except Exception:
+            self._dismiss(source)
         now_s = self._clock()
         self._asking.note(source, now_s - begun_s)
-        if not (tokens := state.board.text(found)[:limit]):
+        if not found or not (tokens := state.board.text(found)[:limit]):
             return NOTHING
         match = found.match if isinstance(found, Found) else 0
         return Draft(tokens, source, now_s, len(confirmed), match)
 
     @contextmanager
     def _dismissing(self, source: str) -> Iterator[None]:
-        """A drafter that fails drafts no more: its failure must not end the engine."""
         try:
             yield
         except Exception:
-            _log.exception("the drafter %s failed, and is not asked any more", source)
-            self._drafters.pop(source, None)
+            self._dismiss(source)
+
+    def _dismiss(self, source: str) -> None:
+        """A drafter that fails drafts no more: its failure must not end the engine."""
+        _log.exception("the drafter %s failed, and is not asked any more", source)
+        self._drafters.pop(source, None)
 
     def _judge(self, state: _Request, answer: Sequence[int]) -> None:
         for source in [*self._drafters, *state.posted_at_s]:

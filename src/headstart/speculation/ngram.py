@@ -26,19 +26,19 @@ class Ngram:
         if prompt is None or not confirmed:
             return ()
         text = (prompt + array("i", confirmed[-MAX_LOOK_BACK:]))[-MAX_LOOK_BACK:]
-        for length in range(min(MAX_MATCH, len(text) - 1), MIN_MATCH - 1, -1):
-            if stop := _latest(text, length):
-                return Found(text[stop : stop + max(0, max_tokens)], length)
-        return ()
+        data, stop, length = text.tobytes(), 0, MIN_MATCH
+        # Where a few tokens do not occur again, more do not either.
+        while length <= MAX_MATCH and (found := _latest(data, length, text.itemsize)):
+            stop, length = found, length + 1
+        return Found(text[stop : stop + max(0, max_tokens)], length - 1) if stop else ()
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         self._prompts.pop(request_id, None)
 
 
-def _latest(text: "array[int]", length: int) -> int:
-    """Where the text's last tokens end the last time before its end; 0 where they do not."""
+def _latest(data: bytes, length: int, width: int) -> int:
+    """Where the last tokens end the last time before the end; 0 where they do not."""
     # Bytes are searched in C, many times as fast as tokens in Python.
-    data, width = text.tobytes(), text.itemsize
     ending, stop = data[-length * width :], len(data) - width
     while (found := data.rfind(ending, 0, stop)) >= 0:
         if found % width == 0:

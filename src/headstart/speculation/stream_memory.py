@@ -130,7 +130,7 @@ class StreamMemory:
         """
         if not self._starts:
             return None
-        log, first, oldest = self._log, self._first, self._starts[0]
+        log, oldest, last = self._log, self._starts[0] - self._first, said[-1]
         most = min(len(said), MAX_MATCH)
         for table in self._contexts.tables:
             context = table.length
@@ -138,13 +138,13 @@ class StreamMemory:
                 continue
             if context <= longer_than:
                 break
-            back, place = table.back, table.latest(hashes)
-            ending, num_places = said[-context:], 0
+            stop = table.latest(hashes) - self._first
+            back, ending, num_places = table.back, said[-context:], 0
             best, longest = None, context - 1
-            beyond = said[-longest - 1]  # what a longer match must begin with
-            while place >= oldest:
-                stop = place - first
-                if log[stop - context : stop] == ending:  # or else only their hashes are equal
+            beyond = ending[0]  # what a longer match must begin with
+            while stop >= oldest:
+                # Where it is not equal, only the hashes are. The last token mostly tells.
+                if log[stop - 1] == last and log[stop - context : stop] == ending:
                     num_places += 1
                     # The mark that an answer begins with is like no other token, and ends a match.
                     if stop > longest and log[stop - longest - 1] == beyond:
@@ -152,7 +152,7 @@ class StreamMemory:
                         while length < reach and log[stop - length - 1] == said[-length - 1]:
                             length += 1
                         if length > longest:
-                            best, longest = place, length
+                            best, longest = stop, length
                             if longest == most:
                                 break
                             beyond = said[-longest - 1]
@@ -161,9 +161,10 @@ class StreamMemory:
                 distance = back[stop]
                 if not distance:
                     break
-                place -= distance
+                stop -= distance
             if best is not None:
-                return best, longest
+                return best + self._first, longest
+            most = context - 1  # so many tokens are nowhere: a shorter match ends the search
         return None
 
     def following(self, place: int, max_tokens: int) -> "array[int]":
