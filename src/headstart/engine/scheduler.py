@@ -27,6 +27,7 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.bridges.pooling import DRAFTER
+from headstart.engine.draft_room import num_missing, num_wanted
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
@@ -271,11 +272,11 @@ class HeadstartScheduler(Scheduler):
         That is fewer than it can where answers would wait too long for prompts. The answers are
         then laid out before the prompts.
         """
-        prompts = [request for request in self.running if _missing(request) > 1]
+        prompts = [request for request in self.running if num_missing(request) > 1]
         answers, room = self.running, None
         # On a CPU vLLM cannot split the prompt of a sampled request with a seed.
         if (prompts or self.waiting) and not self._sampled:
-            answers = [request for request in self.running if _missing(request) <= 1]
+            answers = [request for request in self.running if num_missing(request) <= 1]
             room = self._pace.room([request.request_id for request in answers])
         if room is None:
             for request in self.running:
@@ -286,7 +287,7 @@ class HeadstartScheduler(Scheduler):
         for request in answers:
             num_tokens += 1 + self._hand_out(request, 1)
         for request in prompts:
-            taken = min(_missing(request), room)
+            taken = min(num_missing(request), room)
             num_tokens += taken + self._hand_out(request, room)
             room -= taken
         return min(num_tokens + room, self._max_step_tokens)
@@ -303,7 +304,7 @@ class HeadstartScheduler(Scheduler):
         With recurrent layers, not if the step also computes a part of the prompt: their state
         after a refused draft could not be taken back to where the prompt ended.
         """
-        missing = _missing(request)
+        missing = num_missing(request)
         if self.has_mamba_layers:
             return missing == 1 and request.num_output_tokens > 0
         return 1 <= missing <= room
@@ -373,7 +374,7 @@ class HeadstartScheduler(Scheduler):
 
     def _proposal(self, request: Request, room: int) -> list[int]:
         request_id, said = request.request_id, request.output_token_ids
-        draft = self._cascade.propose(request_id, said, min(room, _num_wanted(request)))
+        draft = self._cascade.propose(request_id, said, min(room, num_wanted(request)))
         if request.use_structured_output and request.status == RequestStatus.RUNNING:
             # Its grammar is compiled; what that would refuse is not proposed.
             tokens = self.structured_output_manager.validate_tokens(request, list(draft.tokens))
@@ -382,20 +383,3 @@ class HeadstartScheduler(Scheduler):
         if self._channel is not None and request_id in self._shown:
             self._channel.show(request_id, draft)
         return list(draft.tokens)
-
-
-def _missing(request: Request) -> int:
-    """How many tokens of a request are known and not computed: one of an answer under way."""
-    missing: int = request.num_tokens - request.num_computed_tokens
-    return missing
-
-
-def _num_wanted(request: Request) -> int:
-    """How many tokens may be drafted, given that the step says one more of its own."""
-    said, params = request.num_output_tokens, request.sampling_params
-    wanted: int = request.max_tokens - said - 1
-    if params is not None and said < params.min_tokens:
-        # vLLM forbids that one token to end the answer as long as fewer than min_tokens were
-        # confirmed before the step. So it must not lie beyond them.
-        wanted = min(wanted, params.min_tokens - said - 1)
-    return wanted
