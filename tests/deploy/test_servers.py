@@ -1,21 +1,23 @@
 """Images, compose files and manifests agree with the server and with each other."""
 
-import hashlib
 import json
 import re
 import shutil
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
 
 from headstart.engine.installation import VLLM_VERSION
+from headstart.serve.auth import Keys, KeysError
 from headstart.serve.routes import ROUTES, Access
 from tests.deploy.files import DEPLOY, ROOT, read
 
 IMAGES = sorted((DEPLOY / "images").glob("*.Dockerfile"))
 SETTINGS = tomllib.loads((DEPLOY / "headstart.toml").read_text())
+TABLES = ("tenants", "operators")
 PUBLIC = {route.path for route in ROUTES if route.access is Access.PUBLIC}
 
 
@@ -54,12 +56,20 @@ def test_images_have_the_pinned_engine():
     assert torch in (DEPLOY / "images" / "cpu.Dockerfile").read_text()
 
 
-def test_the_settings_hold_digests_of_the_keys_that_the_files_name():
-    key = (DEPLOY / "monitoring" / "headstart.key").read_text()
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    assert SETTINGS["operators"]["prometheus"] == [f"sha256:{digest}"]
-    for keys in (*SETTINGS["tenants"].values(), *SETTINGS["operators"].values()):
-        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in keys)
+def test_no_server_starts_with_keys_that_everybody_knows():
+    with pytest.raises(KeysError, match="64 hexadecimal digits"):
+        Keys.of(SETTINGS)
+    own = {table: {name: [f"{name}s-own-key"] for name in SETTINGS[table]} for table in TABLES}
+    assert len(Keys.of({**SETTINGS, **own}).keys) == 2
+
+
+def test_prometheus_sends_the_key_that_its_owner_wrote():
+    (given,) = read("compose.yaml")["services"]["prometheus"]["secrets"]
+    file = Path(read("compose.yaml")["secrets"][given["source"]]["file"])
+    (scraped,) = read("monitoring/prometheus.yaml")["scrape_configs"]
+    assert given["target"] == f"/etc/prometheus/{scraped['authorization']['credentials_file']}"
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert f"deploy/{file.as_posix()}" in ignored
 
 
 def test_probes_ask_for_routes_without_a_key():
