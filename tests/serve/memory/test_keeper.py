@@ -8,7 +8,7 @@ import pytest
 
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
-from headstart.serve.memory.keeper import MemoryKeeper
+from headstart.serve.memory.keeper import MAX_LOADING, STORE_THREADS, MemoryKeeper
 from headstart.serve.memory.keeping import MemoryKeeping
 from headstart.serve.memory.seal import Seal, SealError
 from headstart.serve.memory.store import FileStore, StoreError
@@ -232,5 +232,33 @@ def test_what_could_not_be_saved_is_saved_later(store):
         server.keeper._store = store
         await server.keeper.save()
         assert {each.name for each in store.streams("north")} == {FRONT.stream, BACK.stream}
+
+    run(check)
+
+
+def test_a_slow_store_holds_up_few_streams_and_no_other_threads(store):
+    class Slow:
+        num_asked = 0
+
+        def get(self, stream):
+            self.num_asked += 1
+            time.sleep(0.02)
+
+        def __getattr__(self, name):
+            return getattr(store, name)
+
+    async def check():
+        slow = Slow()
+        server = Server(slow)
+        for number in range(3 * MAX_LOADING):
+            server.ask(StreamKey("north", f"stream {number}"), [1, 2])
+        began_s = time.monotonic()
+        await asyncio.to_thread(lambda: None)
+        assert time.monotonic() - began_s < 0.02 * MAX_LOADING / STORE_THREADS / 2
+        await soon(lambda: slow.num_asked >= MAX_LOADING)
+        await asyncio.sleep(0.1)
+        assert slow.num_asked == MAX_LOADING
+        server.ask(StreamKey("north", f"stream {3 * MAX_LOADING - 1}"), [1, 2])
+        await soon(lambda: slow.num_asked > MAX_LOADING)
 
     run(check)

@@ -10,6 +10,8 @@ import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from headstart.engine.engine_memory import EngineMemory
@@ -27,6 +29,10 @@ SWEEP_S = 60.0
 """So often the engine forgets what is older than memories are kept."""
 MAX_KNOWN = 1 << 16
 """Streams of which is known that the store was asked for them."""
+MAX_LOADING = 64
+"""Streams that wait for the store at a time. Beyond, a stream is looked for at a later question."""
+STORE_THREADS = 4
+"""Of their own: a store that is away must not take those that other requests wait for."""
 NOTE_EVERY_S = 60.0
 """A store that is away is noted in the log no more often."""
 
@@ -47,12 +53,14 @@ class MemoryKeeper:
         self._memory, self._keeping, self._seal, self._store = memory, keeping, seal, store
         self._max_tenant_bytes, self._note = max_tenant_bytes, note
         self._known: OrderedDict[StreamKey, None] = OrderedDict()
-        self._changed: dict[StreamKey, None] = {}
+        self._changed: OrderedDict[StreamKey, None] = OrderedDict()
         self._private: OrderedDict[StreamKey, None] = OrderedDict()
         # Or a stream could be saved while it is forgotten, and come back.
         self._lock = asyncio.Lock()
         self._noted_s = -NOTE_EVERY_S
         self._tasks: set[asyncio.Task[None]] = set()
+        self._threads = ThreadPoolExecutor(STORE_THREADS, "memory store")
+        self._num_loading = 0
         self._begin(self._save_now_and_then())
         self._begin(self._sweep())
 
@@ -63,15 +71,16 @@ class MemoryKeeper:
             return
         if question.is_private:
             _add(self._private, stream)
-        if stream in self._known:
+        if stream in self._known or self._num_loading >= MAX_LOADING:
             return
         _add(self._known, stream)
+        self._num_loading += 1
         self._begin(self._load(stream))
 
     def answered(self, question: Question, record: RequestRecord) -> None:
         """Have the stream saved soon."""
         if self._store is not None and question.stream is not None and record.token_ids:
-            self._changed[question.stream] = None
+            _add(self._changed, question.stream)
 
     async def streams(self, tenant: str) -> list[dict[str, Any]]:
         """What is remembered of each stream of a tenant, by the engine, in the store, or both."""
@@ -99,7 +108,7 @@ class MemoryKeeper:
         opened = self._seal.open(data, stream.tenant)
         await self._memory.take(stream, opened.snapshot)
         if self._store is not None:
-            self._changed[stream] = None
+            _add(self._changed, stream)
         return opened
 
     async def forget(self, stream: StreamKey) -> None:
@@ -108,7 +117,7 @@ class MemoryKeeper:
             self._changed.pop(stream, None)
             await self._memory.forget(stream)
             if self._store is not None:
-                await _in_thread(self._store.forget, stream)
+                await self._ask_store(self._store.forget, stream)
 
     async def forget_tenant(self, tenant: str) -> None:
         """Forget all streams of a tenant, in the engine and in the store."""
@@ -118,11 +127,11 @@ class MemoryKeeper:
             await self._memory.forget_tenant(tenant)
             if self._store is not None:
                 for stored in await self._stored(tenant):
-                    await _in_thread(self._store.forget, StreamKey(tenant, stored.name))
+                    await self._ask_store(self._store.forget, StreamKey(tenant, stored.name))
 
     async def save(self) -> None:
         """Save all streams that have changed. Those that cannot be saved now are tried again."""
-        waiting, self._changed = self._changed, {}
+        waiting, self._changed = self._changed, OrderedDict()
         try:
             for stream in list(waiting):
                 try:
@@ -135,7 +144,7 @@ class MemoryKeeper:
                     self._failed(error)  # of the engine, or of this stream alone
                 del waiting[stream]
         finally:
-            self._changed = {**waiting, **self._changed}
+            self._changed = OrderedDict({**waiting, **self._changed})
 
     async def _save(self, stream: StreamKey) -> None:
         if self._store is None or self._seal is None or stream in self._private:
@@ -143,25 +152,25 @@ class MemoryKeeper:
         snapshot = await self._memory.export(stream)
         if snapshot is None:
             return
-        await _in_thread(self._store.put, stream, self._seal.seal(stream, snapshot))
+        await self._ask_store(self._store.put, stream, self._seal.seal(stream, snapshot))
         MEMORY_STREAMS.labels("saved").inc()
 
     async def _load(self, stream: StreamKey) -> None:
-        opened = await self._from_store(stream)
-        if opened is None:
-            return
         try:
-            await self._memory.take(stream, opened.snapshot)
+            opened = await self._from_store(stream)
+            if opened is not None:
+                await self._memory.take(stream, opened.snapshot)
+                MEMORY_STREAMS.labels("loaded").inc()
         except Exception as error:
             self._failed(error)
-            return
-        MEMORY_STREAMS.labels("loaded").inc()
+        finally:
+            self._num_loading -= 1
 
     async def _from_store(self, stream: StreamKey) -> OpenedMemory | None:
         if self._store is None or self._seal is None:
             return None
         try:
-            data = await _in_thread(self._store.get, stream)
+            data = await self._ask_store(self._store.get, stream)
             opened = None if data is None else self._seal.open(data, stream.tenant)
             if opened is not None and opened.stream != stream:
                 raise SealError("the store has returned another stream's memory")
@@ -173,7 +182,7 @@ class MemoryKeeper:
     async def _stored(self, tenant: str) -> list[StoredStream]:
         if self._store is None:
             return []
-        return await _in_thread(self._store.streams, tenant)
+        return await self._ask_store(self._store.streams, tenant)
 
     async def _save_now_and_then(self) -> None:
         while True:
@@ -192,7 +201,7 @@ class MemoryKeeper:
         for each in stored:
             if excess <= 0:
                 break
-            await _in_thread(self._store.forget, StreamKey(tenant, each.name))
+            await self._ask_store(self._store.forget, StreamKey(tenant, each.name))
             excess -= each.num_bytes
 
     async def _sweep(self) -> None:
@@ -216,14 +225,15 @@ class MemoryKeeper:
         """Stop working; what was not saved is lost."""
         for task in self._tasks:
             task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
-
-async def _in_thread(work: Callable[..., Result], *arguments: Any) -> Result:
-    """Ask the store, whose calls wait for it."""
-    try:
-        return await asyncio.to_thread(work, *arguments)
-    except Exception as error:
-        raise StoreError(f"the store of memories failed: {error}") from error
+    async def _ask_store(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """Call the store, which waits for its answer, in a thread."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._threads, partial(work, *arguments))
+        except Exception as error:
+            raise StoreError(f"the store of memories failed: {error}") from error
 
 
 def _add(table: OrderedDict[StreamKey, None], stream: StreamKey) -> None:
