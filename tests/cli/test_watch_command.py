@@ -270,6 +270,8 @@ def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver, s
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell that starts the tests in the background has Ctrl-C ignored, by them as well.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         # The engine in processes of its own, as people run it.
         env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
     )

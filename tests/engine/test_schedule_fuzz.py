@@ -36,7 +36,7 @@ def pads_cached_prompts(monkeypatch):
 
 def drafts_past_min_tokens(monkeypatch):
     monkeypatch.setattr(
-        scheduler, "_num_wanted", lambda request: request.max_tokens - request.num_output_tokens - 1
+        scheduler, "num_wanted", lambda request: request.max_tokens - request.num_output_tokens - 1
     )
 
 
