@@ -41,6 +41,7 @@ SHARED_ENGINES = (
         "tests/serve/test_live_pace.py",
         "tests/serve/test_cameras.py",
         "tests/serve/test_live_fuzz.py",
+        "tests/serve/test_memory_routes.py",
         "tests/serve/test_metrics.py",
         "tests/serve/test_openai_client.py",
         "tests/serve/test_page.py",
@@ -48,6 +49,7 @@ SHARED_ENGINES = (
         "tests/serve/test_refusals.py",
         "tests/serve/test_cache_miss_retry.py",
         "tests/serve/test_sessions.py",
+        "tests/serve/test_tenant_logs.py",
         "tests/serve/test_tenants.py",
     ),
     (
