@@ -159,6 +159,15 @@ TABLES: dict[str, Callable[[], str]] = {
             for method in ("suffix (vLLM)", "memory", "cascade")
         ],
     ),
+    "bench-bridge": partial(
+        table,
+        "",
+        [
+            Measured(f"{label}, {method}", "bridge", workload, method)
+            for label, workload in KINDS_OF_QUESTIONS
+            for method in ("bridge", "memory", "suffix (vLLM)")
+        ],
+    ),
     "bench-json": partial(
         table,
         "method",
