@@ -15,27 +15,22 @@ import argparse
 import signal
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
 from benchmarks.film import Film
-from benchmarks.live_load import MAX_TOKENS, over_http_at_once
+from benchmarks.live_load import over_http_at_once
 from benchmarks.live_rounds import NUM_FRAMES, QUESTION, note
+from benchmarks.moving_camera import PATIENCE_S, MovingCamera
 from benchmarks.serving import Workspace, add_arguments, keep
 from headstart_lab.pair import find_pair
 from headstart_lab.tiny import TinyVideoLlava
 from tests.serve.servers import Server
-
-from headstart.client.live_client import LiveClient
-from headstart.errors import LiveError
-
-PATIENCE_S = 120.0
 
 
 @dataclass
@@ -68,89 +63,15 @@ class Replica:
         return drained_s
 
 
-@dataclass
-class MovingCamera:
-    """A camera program that goes to another server when its own is stopped."""
-
-    number: int
-    film: Film
-    window_s: float
-    replicas: Sequence[Replica]
-    answers: dict[int, str] = field(default_factory=dict)
-    num_answers: Counter[int] = field(default_factory=Counter)
-    num_moves: int = 0
-    longest_gap_s: float = 0.0
-    """From the end of one connection to the first answer over the next."""
-
-    def run(self, begun_s: float) -> None:
-        """Show the whole film; returns when every window has an answer, or nobody gives one."""
-        deadline_s = time.monotonic() + PATIENCE_S + len(self.film.windows) * self.window_s
-        while len(self.answers) < len(self.film.windows) and time.monotonic() < deadline_s:
-            try:
-                self._show(self._server(), begun_s)
-                self.num_moves += len(self.answers) < len(self.film.windows)
-            except (LiveError, OSError):
-                time.sleep(0.2)
-
-    def _server(self) -> Server:
-        """The first that is ready, of an order of the camera's own."""
-        num = len(self.replicas)
-        order = [self.replicas[(self.number + place) % num] for place in range(num)]
-        while True:
-            for replica in order:
-                if replica.is_ready:
-                    return replica.server
-            time.sleep(0.1)
-
-    def _show(self, server: Server, begun_s: float) -> None:
-        first = min(set(range(len(self.film.windows))) - self.answers.keys())
-        connected_s = time.monotonic()
-        with LiveClient(
-            server.url,
-            stream=f"camera {self.number}",
-            window_s=self.window_s,
-            question=QUESTION,
-            max_tokens=MAX_TOKENS,
-        ) as live:
-            ended = threading.Event()
-
-            def read() -> None:
-                try:
-                    for answer in live:
-                        window = first + round(answer.start_us / 1e6 / self.window_s)
-                        if self.num_moves and answer.number == 1:
-                            gap_s = time.monotonic() - connected_s
-                            self.longest_gap_s = max(self.longest_gap_s, gap_s)
-                        self.answers[window] = answer.text
-                        self.num_answers[window] += 1
-                except LiveError:
-                    pass  # It is told to go: what has no answer is shown again.
-                finally:
-                    ended.set()
-
-            reader = threading.Thread(target=read)
-            reader.start()
-            for window in range(first, len(self.film.windows)):
-                if not self._send(live, window, first, begun_s, ended):
-                    break
-            else:
-                live.end()
-            reader.join()
-
-    def _send(
-        self, live: LiveClient, window: int, first: int, begun_s: float, ended: threading.Event
-    ) -> bool:
-        """The frames of a window at their times, or at once where those are over."""
-        pictures = self.film.windows[window]
-        for slot, picture in enumerate(pictures):
-            share = slot / len(pictures)
-            due_s = begun_s + (window + share) * self.window_s
-            if ended.wait(max(0.0, due_s - time.monotonic())):
-                return False
-            time_us = round((window - first + share) * self.window_s * 1e6)
-            if not live.send(picture, time_us):
-                return False
-        return True
+def first_ready(replicas: Sequence[Replica], number: int) -> str:
+    """The address of a server that is ready, in an order of the camera's own."""
+    num = len(replicas)
+    order = [replicas[(number + place) % num] for place in range(num)]
+    while True:
+        for replica in order:
+            if replica.is_ready:
+                return replica.server.url
+        time.sleep(0.1)
 
 
 def main() -> None:
@@ -181,7 +102,9 @@ def main() -> None:
                 replica.server.wait_ready("/ready")
             note("both servers are ready")
             cameras = [
-                MovingCamera(number, film, options.window, replicas)
+                MovingCamera(
+                    f"camera {number}", film, options.window, partial(first_ready, replicas, number)
+                )
                 for number, film in enumerate(films)
             ]
             drained_s = []
@@ -208,7 +131,7 @@ def main() -> None:
         "drained_s": [round(each, 2) for each in drained_s],
         "windows": len(names),
         "lost": sum(w not in cameras[c].answers for c, w in names),
-        "doubled": sum(number > 1 for camera in cameras for number in camera.num_answers.values()),
+        "doubled": sum(camera.num_doubled for camera in cameras),
         "wrong": sum(cameras[c].answers.get(w, said[c, w]) != said[c, w] for c, w in names),
         "moves": sum(camera.num_moves for camera in cameras),
         "longest_gap_s": round(max(camera.longest_gap_s for camera in cameras), 2),

@@ -70,11 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
 
 
-def keep(name: str, arguments: argparse.Namespace, figures: dict[str, Any]) -> None:
-    """Write the figures to the results, and print them as one line of JSON."""
+def keep(
+    name: str, arguments: argparse.Namespace, figures: dict[str, Any], kept_as: str | None = None
+) -> None:
+    """Write a benchmark's figures to the results, and print them as one line of JSON."""
     pair = "untrained" if arguments.tiny else str(arguments.target or "lab pair")
     command = ["python", "-m", f"benchmarks.{name}", *sys.argv[1:]]
-    measurement = Measurement(name, command, {"pair": pair, **figures})
+    measurement = Measurement(kept_as or name, command, {"pair": pair, **figures})
     measurement.write(arguments.output)
     print(measurement.line())
 
