@@ -51,7 +51,7 @@ def files_in(wheel: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def headstart_wheel(tmp_path_factory):
     source = tmp_path_factory.mktemp("headstart")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "VERSION", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "src", source / "src", ignore=NOT_IN_A_BUILD)
     return build(source, tmp_path_factory.mktemp("headstart-wheel"))

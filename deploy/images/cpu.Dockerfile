@@ -12,7 +12,7 @@ RUN apt-get update \
 # then brings torchvision and its siblings built for CUDA, which break `import transformers` beside
 # a CPU torch.
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml VERSION README.md LICENSE ./
 COPY src src
 # hadolint ignore=DL3013
 RUN pip install --no-cache-dir torch==2.13.0 \
