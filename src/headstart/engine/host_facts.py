@@ -29,7 +29,7 @@ print(json.dumps([[torch.cuda.get_device_name(gpu), memory[gpu]] for gpu in gpus
 
 
 @dataclass(frozen=True)
-class Machine:
+class HostFacts:
     """What `engine.installation` needs to know. By default, a machine with nothing installed."""
 
     distributions: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Machine:
     """The variable ``VLLM_PLUGINS``, if it is set."""
 
 
-def this_machine(distributions: Iterable[str]) -> Machine:
+def host_facts(distributions: Iterable[str]) -> HostFacts:
     """Look at this machine, and at these distributions. Takes seconds: torch is tried out."""
     found = installed(distributions)
     errors: dict[str, str] = {}
@@ -67,7 +67,7 @@ def this_machine(distributions: Iterable[str]) -> Machine:
         _, errors["torchvision"] = _run("import torchvision")
     total, free = memory_bytes()
     entries = importlib.metadata.entry_points(group="vllm.general_plugins", name="headstart")
-    return Machine(
+    return HostFacts(
         distributions=found,
         torch_accelerator=torch_accelerator(),
         import_errors={name: error for name, error in errors.items() if error},
