@@ -92,8 +92,8 @@ dist: setup ## wheel and sdist of both distributions, the same bytes from the sa
 licences: setup ## docs/licences.md, from what is installed here
 	$(BIN)/python .ci/licences.py docs/licences.md
 
-seams: setup ## the digests of what headstart touches in the vLLM that is installed
-	$(BIN)/headstart doctor --seams --keep
+seams: setup ## what headstart touches in the vLLM that is installed, with digests, into src
+	$(BIN)/python .ci/seams.py
 
 format: setup
 	$(BIN)/ruff format
