@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from headstart.engine import host_facts as host_facts_module
 from headstart.engine import installation
-from headstart.engine.host_facts import HostFacts, host_facts, torch_accelerator
+from headstart.engine.host_facts import HostFacts, host_facts, memory_bytes, torch_accelerator
 from headstart.engine.installation import Health, diagnose, inspect, require_engine
 from headstart.errors import EngineMissingError
 
@@ -145,6 +146,23 @@ def test_too_little_memory_says_how_to_do_with_less(free_gib, health, mend):
     assert found.health is health
     assert mend in found.mend
     assert f"{free_gib}.0 of 24 GiB" in found.detail
+
+
+def test_memory_that_the_system_does_not_tell_is_not_too_little():
+    found = finding(replace(ON_CPU, memory_bytes=0, free_bytes=0), "memory")
+    assert (found.health, found.detail) == (Health.OK, "unknown")
+
+
+def test_a_container_has_the_memory_that_it_is_given(monkeypatch, tmp_path):
+    (tmp_path / "meminfo").write_text("MemTotal: 25165824 kB\nMemAvailable:  20971520 kB\n")
+    monkeypatch.setattr(host_facts_module, "_MEMORY", tmp_path / "meminfo")
+    monkeypatch.setattr(host_facts_module, "_CGROUP", tmp_path)
+    assert memory_bytes() == (24 * GIB, 20 * GIB)
+    (tmp_path / "memory.current").write_text(f"{1 * GIB}\n")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory_bytes() == (24 * GIB, 20 * GIB)
+    (tmp_path / "memory.max").write_text(f"{4 * GIB}\n")
+    assert memory_bytes() == (4 * GIB, 3 * GIB)
 
 
 def test_a_plugin_shut_out_by_the_environment_is_recognised():

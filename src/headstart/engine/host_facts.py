@@ -47,6 +47,7 @@ class HostFacts:
     """Empty where the system does not tell."""
     num_cores: int = 1
     memory_bytes: int = 0
+    """Zero where the system does not tell."""
     free_bytes: int = 0
     """What a program can have without taking it from others."""
     is_registered: bool = False
@@ -123,7 +124,12 @@ def cpu_flags() -> frozenset[str]:
 
 
 def memory_bytes() -> tuple[int, int]:
-    """All memory of the machine or of the container around this process, and what is free of it."""
+    """All memory of the machine or of the container around this process, and what is free of it.
+
+    Zeros where the system does not tell.
+    """
+    if not _MEMORY.exists():
+        return 0, 0
     rows = dict(re.findall(r"^(\w+): +(\d+) kB$", _MEMORY.read_text(), flags=re.MULTILINE))
     total, free = 1024 * int(rows["MemTotal"]), 1024 * int(rows["MemAvailable"])
     limit, used = _number(_CGROUP / "memory.max"), _number(_CGROUP / "memory.current")

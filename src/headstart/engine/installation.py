@@ -200,6 +200,8 @@ def _processor(host: HostFacts) -> Finding:
 
 
 def _memory(host: HostFacts) -> Finding:
+    if not host.memory_bytes:
+        return Finding("memory", Health.OK, "unknown")
     shown = f"{host.free_bytes / _GIB:.1f} of {host.memory_bytes / _GIB:.0f} GiB free"
     if not _computes_on_cpu(host) or host.free_bytes >= _ENGINE_BYTES + _CACHE_BYTES:
         return Finding("memory", Health.OK, shown)
