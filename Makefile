@@ -8,7 +8,8 @@ DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures clean
+.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures \
+	dist licences seams clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -18,7 +19,7 @@ setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 # the models that need torchvision are skipped, unless TORCHVISION names a build that works.
 # pip compiles 20,000 files one by one, which takes a minute and a half; compileall does it on all
 # cores.
-$(VENV)/.ready: pyproject.toml lab/pyproject.toml
+$(VENV)/.ready: pyproject.toml lab/pyproject.toml VERSION
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
@@ -84,6 +85,15 @@ bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than 
 
 figures: setup ## every table and the picture of README.md and docs, from benchmarks/results
 	$(BIN)/python -m benchmarks.figures
+
+dist: setup ## wheel and sdist of both distributions, the same bytes from the same commit
+	$(BIN)/python .ci/distributions.py dist
+
+licences: setup ## docs/licences.md, from what is installed here
+	$(BIN)/python .ci/licences.py docs/licences.md
+
+seams: setup ## what headstart touches in the vLLM that is installed, with digests, into src
+	$(BIN)/python .ci/seams.py
 
 format: setup
 	$(BIN)/ruff format

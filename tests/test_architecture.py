@@ -18,7 +18,7 @@ LAYERS = [
     {"speculation"},
     {"models", "planner", "bridges"},
     {"sandbox", "client"},
-    {"media"},
+    {"media", "compatibility"},
     {"errors", "compilation"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

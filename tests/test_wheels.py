@@ -51,7 +51,7 @@ def files_in(wheel: Path) -> set[str]:
 @pytest.fixture(scope="module")
 def headstart_wheel(tmp_path_factory):
     source = tmp_path_factory.mktemp("headstart")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "VERSION", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     shutil.copytree(ROOT / "src", source / "src", ignore=NOT_IN_A_BUILD)
     return build(source, tmp_path_factory.mktemp("headstart-wheel"))
@@ -77,7 +77,8 @@ def modules(package: Path) -> set[str]:
 def test_headstart_brings_its_modules_its_types_and_its_pages_and_no_lab(headstart_wheel):
     files = files_in(headstart_wheel)
     pages = {f"headstart/serve/{name}" for name in ("page.html", "live.html", "live_camera.js")}
-    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", *pages}
+    seams = {"headstart/compatibility/vllm-0.32.0.json"}
+    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", *pages, *seams}
     assert headstart_wheel.stat().st_size < 1_000_000
 
 

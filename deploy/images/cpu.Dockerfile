@@ -8,12 +8,12 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends libnuma1 libgomp1 \
  && rm -rf /var/lib/apt/lists/*
 
-# torch first and pinned: left to the engine's own requirement, pip takes the CUDA build. The engine
-# then brings torchvision and its siblings built for CUDA, which break `import transformers` beside
-# a CPU torch.
+# The engine wants torch's build for CPUs, which PyPI does not have. torch comes first and pinned. Where
+# torchvision and its siblings come built for CUDA, they break `import transformers` and go again.
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml VERSION README.md LICENSE ./
 COPY src src
+ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 # hadolint ignore=DL3013
 RUN pip install --no-cache-dir torch==2.13.0 \
  && pip install --no-cache-dir '.[cpu,events]' \

@@ -6,7 +6,7 @@ FROM ${VLLM_IMAGE}
 
 # vLLM is there already, with the torch that it was built for: the extra [gpu] would ask for it again.
 WORKDIR /build
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml VERSION README.md LICENSE ./
 COPY src src
 # hadolint ignore=DL3013
 RUN pip install --no-cache-dir '.[events]' && rm -rf /build

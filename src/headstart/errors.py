@@ -29,6 +29,10 @@ class EngineMissingError(HeadstartError):
     """The work needs vLLM, and vLLM is not installed or is another version."""
 
 
+class CompatibilityError(HeadstartError):
+    """Headstart's use of a vLLM cannot be compared, or that vLLM lacks a part of it."""
+
+
 class EngineStartError(HeadstartError):
     """vLLM is there and did not start."""
 

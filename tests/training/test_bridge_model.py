@@ -10,9 +10,10 @@ torch = pytest.importorskip("torch", reason="needs what the engine brings")
 from headstart_lab.pair import INSTALLED
 from safetensors.torch import load_file
 
-from headstart.bridges.bridge import WEIGHTS, Bridge
+from headstart.bridges.bridge import Bridge
 from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.context import NO_TOKEN, NUM_MATCHES, fitted, match_kind, read_context
+from headstart.bridges.hub import WEIGHTS
 from headstart.bridges.network import BridgeNetwork, calibrated
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.bridges.vocabulary import ANSWER, DraftVocabulary

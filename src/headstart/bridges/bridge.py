@@ -7,11 +7,11 @@ from typing import Self
 import numpy as np
 
 from headstart.bridges.config import BridgeConfig, Verifier, read_config
+from headstart.bridges.hub import WEIGHTS, bridge_directory
 from headstart.bridges.network import BridgeNetwork
 from headstart.bridges.vocabulary import DraftVocabulary
 from headstart.errors import TrainingError
 
-WEIGHTS = "model.safetensors"
 TO_TARGET, OF_DRAFT = "d2t", "t2d"
 """The published names of the two maps of a draft vocabulary: what is added to an own id, and which
 of the target's ids can be said."""
@@ -25,6 +25,11 @@ class Bridge:
     verifier: Verifier
     vocabulary: DraftVocabulary
     network: BridgeNetwork
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, revision: str | None = None) -> Self:
+        """Read a directory, or a bridge of the hub, such as ``owner/model``."""
+        return cls.load(bridge_directory(name, revision))
 
     @classmethod
     def load(cls, directory: Path) -> Self:

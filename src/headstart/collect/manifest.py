@@ -16,7 +16,7 @@ from typing import Any, Self
 from headstart.collect.checkpoint import Checkpoint
 from headstart.collect.clip_source import HELD_OUT
 from headstart.collect.record_table import sync_directory
-from headstart.engine.installation import installed_version
+from headstart.engine.host_facts import installed_version
 from headstart.errors import CollectError
 
 FILE = "manifest.json"

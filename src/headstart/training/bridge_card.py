@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstart.bridges.config import BridgeConfig, Verifier
+from headstart.bridges.hub import is_hub_name
 
 
 def card(config: BridgeConfig, verifier: Verifier, results: Mapping[str, Any]) -> str:
@@ -15,11 +16,12 @@ def card(config: BridgeConfig, verifier: Verifier, results: Mapping[str, Any]) -
     answers, confidence = results["answers"], results["calibration"]
     schedule = results["schedule"]
     steps = f"{schedule['num_steps']} steps of {schedule['batch_size']} answers"
+    # A hub links a card to the model it names, and refuses a card that names a path.
+    base = f"base_model: {verifier.name}\n" if is_hub_name(verifier.name) else ""
     kept_back = f"{answers['held_out'][-1][1]:.3f} on streams kept back"
     return f"""---
 library_name: headstart
-base_model: {verifier.name}
-tags:
+{base}tags:
 - speculative-decoding
 - headstart
 ---
@@ -41,4 +43,13 @@ every word, so the bridge changes how long an answer takes and never what it say
 
 Token ids are those of this target's tokenizer (digest `{verifier.tokenizer}`). With another target
 the drafts are refused, and the bridge costs time only.
+
+```python
+from headstart import Headstart, Sources
+from headstart.bridges.hub import bridge_directory
+
+sources = Sources(bridge=bridge_directory("owner/model"))  # this bridge, by its name on the hub
+with Headstart("{verifier.name}", sources=sources) as headstart:
+    print(headstart.ask("street.mp4", "What is happening?").text)
+```
 """

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from headstart.bridges.bridge import OF_DRAFT, TO_TARGET, WEIGHTS
+from headstart.bridges.bridge import OF_DRAFT, TO_TARGET
 from headstart.bridges.config import BridgeConfig, FeatureSize, Verifier, write_config
+from headstart.bridges.hub import CARD, WEIGHTS
 from headstart.bridges.network import calibrated
 from headstart.bridges.pooling import MAX_TOKENS
 from headstart.bridges.vocabulary import DraftVocabulary
@@ -162,7 +163,7 @@ class BridgeRun:
         path = self.output / "training" / "results.json"
         path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
         text = card(model.config, verifier, results)
-        (self.output / "README.md").write_text(text, encoding="utf-8")
+        (self.output / CARD).write_text(text, encoding="utf-8")
 
 
 def feature_sizes(records: Sequence[Record]) -> tuple[FeatureSize, ...]:
