@@ -7,8 +7,9 @@ TARGET ?= build/tiny/target
 DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
+export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures clean
+.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures reference site clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -22,7 +23,7 @@ $(VENV)/.ready: pyproject.toml lab/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
-	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,dev]' \
+	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
 		--editable ./lab
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
@@ -84,6 +85,13 @@ bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than 
 
 figures: setup ## every table and the picture of README.md and docs, from benchmarks/results
 	$(BIN)/python -m benchmarks.figures
+
+reference: setup ## the pages of docs/reference, from the code
+	$(BIN)/python -m reference
+
+site: setup ## the documents as a site in build/site; a warning is an error
+	$(BIN)/mkdocs build --strict
+	@echo 'to read it: $(BIN)/python -m http.server --directory build/site --bind 127.0.0.1 8080'
 
 format: setup
 	$(BIN)/ruff format
