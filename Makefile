@@ -7,9 +7,10 @@ TARGET ?= build/tiny/target
 DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures \
-	dist licences seams clean
+	dist licences seams reference site clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -23,7 +24,7 @@ $(VENV)/.ready: pyproject.toml lab/pyproject.toml VERSION
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
-	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,dev]' \
+	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
 		--editable ./lab
 	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
@@ -94,6 +95,13 @@ licences: setup ## docs/licences.md, from what is installed here
 
 seams: setup ## what headstart touches in the vLLM that is installed, with digests, into src
 	$(BIN)/python .ci/seams.py
+
+reference: setup ## the pages of docs/reference, from the code
+	$(BIN)/python -m reference
+
+site: setup ## the documents as a site in build/site; a warning is an error
+	$(BIN)/mkdocs build --strict
+	@echo 'to read it: $(BIN)/python -m http.server --directory build/site --bind 127.0.0.1 8080'
 
 format: setup
 	$(BIN)/ruff format

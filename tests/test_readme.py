@@ -1,34 +1,47 @@
-"""README as a new user takes it: its commands, run in order; its Python, its links, its length."""
+"""README and the guides as a new user takes them: commands, code, links, length."""
 
 import json
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from textwrap import indent
 
 import pytest
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+from headstart.cli import app
+from tests.documents import (
+    ASKING_A_SERVER,
+    COMMAND,
+    DOCS,
+    DOCUMENTS,
+    GUIDES,
+    ROOT,
+    blocks,
+    commands,
+    every_block,
+)
+
+README = ROOT / "README.md"
+EXAMPLES = [path.read_text() for path in (ROOT / "examples").glob("*.py")]
+LINKED = [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 NOT_OURS = {"headstart.toml", "echo.py"}  # what a user may call files of their own
 MAX_LINES = 150
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.engine
 @pytest.mark.timeout(1800)  # four engines, two at a time
 def test_the_commands_run_in_order(tmp_path):
-    lines = "".join(blocks("bash")).replace("\\\n", "").splitlines()
-    commands = [shlex.split(line)[1:] for line in lines if line.startswith("headstart ")]
-    assert [command[0] for command in commands] == ["doctor", "lab", "events", "ask", "bench"]
+    lines = "".join(blocks(README, "bash")).replace("\\\n", "").splitlines()
+    five = [shlex.split(line)[1:] for line in lines if line.startswith("headstart ")]
+    assert [command[0] for command in five] == ["doctor", "lab", "events", "ask", "bench"]
     program = str(Path(sys.executable).with_name("headstart"))
-    outputs = {command[0]: run([program, *command], tmp_path) for command in commands}
+    outputs = {command[0]: run([program, *command], tmp_path) for command in five}
     for stage in ("load", "preprocess", "vision", "prefill", "decode"):
         # The drafter's stages follow, if it got a core in time: it gives way to all other work.
         assert re.search(rf"^{stage} +\d+\.\d", outputs["ask"], flags=re.MULTILINE)
@@ -46,21 +59,85 @@ def run(command: list[str], where: Path) -> str:
     return done.stdout
 
 
+WRITTEN = [path for path in DOCUMENTS if path.parent.name != "reference"]  # the others are made
+
+
+@pytest.mark.parametrize("document", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_is_one_that_the_program_takes(document):
+    for words in commands(document):
+        try:
+            parse(words)
+        except Exception as error:
+            pytest.fail(f"headstart {' '.join(words)}: {error}")
+
+
+def parse(words: list[str]) -> None:
+    """Parse a command as the program does, short of looking for its files."""
+    context, rest = typer.Context(get_command(app), info_name="headstart"), words
+    while True:
+        command = context.command
+        given, rest, _ = command.make_parser(context).parse_args(args=list(rest))
+        if not isinstance(command, TyperGroup) or (not rest and command.invoke_without_command):
+            break
+        assert rest, f"{context.command_path} needs a command"
+        inner = command.get_command(context, rest[0])
+        assert inner is not None, f"{context.command_path} has no command {rest[0]}"
+        context, rest = typer.Context(inner, parent=context, info_name=rest[0]), rest[1:]
+    assert not rest, f"too many words: {rest}"
+    missing = [each.name for each in command.params if each.required and not given.get(each.name)]
+    assert not missing, f"{', '.join(missing)} must be given"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["watchh"], ["ask", "--colour", "red"], ["ask", "--target", "t"], ["bench", "compare", "a"]],
+    ids=["command", "option", "left out", "argument left out"],
+)
+def test_a_command_that_the_program_does_not_take_is_noticed(words):
+    with pytest.raises(Exception, match=r"watchh|--colour|question|after"):
+        parse(words)
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_every_block_of_a_guide_is_checked_or_says_why_not(guide, tmp_path):
+    from headstart.serve.settings import Settings  # needs what vLLM brings
+
+    key = tmp_path / "memory.key"
+    key.write_text("a key of the tests, longer than short")
+    asks_a_server = str(guide.relative_to(DOCS)) in ASKING_A_SERVER
+    for reason, language, code in every_block(guide):
+        if reason or (asks_a_server and language in ("sh", "python")):
+            continue
+        if language == "python":
+            is_shown = any(indent(code, " " * n) in each for each in EXAMPLES for n in (0, 4, 8))
+            assert is_shown, f"{guide.name}: no example has\n{code}"
+        elif language == "toml":
+            told = code.replace("/etc/headstart/memory.key", str(key))
+            Settings.of(tomllib.loads(told)).check_auth()
+        elif language == "json":
+            json.loads(code)
+        else:
+            assert language == "bash", f"{guide.name}: nothing checks a block of {language}\n{code}"
+            lines = code.replace("\\\n", " ").splitlines()
+            assert all(map(COMMAND.match, lines)), code
+
+
 def test_the_python_is_part_of_an_example_that_runs():
-    (python,) = blocks("python")
+    (python,) = blocks(README, "python")
     example = (ROOT / "examples" / "session.py").read_text()
     assert indent(python, "    ") in example
 
 
 def test_it_is_short_and_says_what_it_is_in_the_words_of_the_field():
-    assert len(README.splitlines()) < MAX_LINES
-    opening = README.partition("![")[0]
+    text = README.read_text()
+    assert len(text.splitlines()) < MAX_LINES
+    opening = text.partition("![")[0]
     for words in ("speculative decoding", "video language model", "vLLM"):
         assert words in opening
 
 
 def test_every_link_leads_somewhere():
-    for document in DOCUMENTS:
+    for document in LINKED:
         for target, place in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", document.read_text()):
             path = document.parent / target if target else document
             assert path.exists(), f"{document.name} links to {target}"

@@ -87,4 +87,4 @@ def stale(root: Path = ROOT) -> dict[Path, str]:
 
 def documents(root: Path = ROOT) -> list[Path]:
     """The files that may hold tables."""
-    return [root / "README.md", *sorted(root.glob("docs/*.md"))]
+    return [root / "README.md", *sorted(root.glob("docs/**/*.md"))]

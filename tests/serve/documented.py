@@ -1,7 +1,6 @@
 """The examples of documents, run against a real server."""
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -10,23 +9,20 @@ from pathlib import Path
 from headstart_lab.answering import held_out_drive
 from headstart_lab.seconds import write_second
 
+from tests.documents import ASKING_A_SERVER, DOCS, blocks
 from tests.serve.servers import Server
-
-DOCUMENTS = Path(__file__).parents[2] / "docs"
-
-
-def blocks(document: str, language: str) -> list[str]:
-    text = (DOCUMENTS / document).read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def run_examples(server: Server, home: Path) -> None:
-    """Every ``sh`` and ``python`` block of serving.md, in a directory with the files they name."""
+    """Every ``sh`` and ``python`` block of documents, in a directory with the files they name."""
     (home / "demo").mkdir()
     write_second(home / "demo" / "second-0.mp4", held_out_drive(1)[0])
-    shell, python = blocks("serving.md", "sh"), blocks("serving.md", "python")
-    assert len(shell) >= 2
-    assert python
+    shell, python = (
+        [code for name in ASKING_A_SERVER for code in blocks(DOCS / name, language)]
+        for language in ("sh", "python")
+    )
+    assert len(shell) >= 4
+    assert len(python) >= 3
     for code in shell:
         run(server, home, ["bash", "-euc"], code)
     for code in python:
@@ -35,7 +31,7 @@ def run_examples(server: Server, home: Path) -> None:
 
 def run_camera_commands(server: Server, home: Path, addresses: Mapping[str, str]) -> None:
     """Every ``sh`` block of cameras.md, with these addresses in place of its own."""
-    shell = blocks("cameras.md", "sh")
+    shell = blocks(DOCS / "cameras.md", "sh")
     assert len(shell) >= 4
     for code in shell:
         for address, given in addresses.items():

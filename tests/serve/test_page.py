@@ -1,4 +1,4 @@
-"""The page a server shows in a browser, and the examples of docs/serving.md."""
+"""The page a server shows in a browser, and the examples of documents."""
 
 import base64
 import json
@@ -58,7 +58,7 @@ def test_the_page_asks_previews_and_confirms(server, browser, clips, tmp_path, w
 
 
 def test_the_documents_examples_run(server, tmp_path):
-    """docs/serving.md word for word, against this server."""
+    """docs/serving.md and two guides word for word, against this server."""
     from tests.serve.documented import run_examples
 
     run_examples(server, tmp_path)

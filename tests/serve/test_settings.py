@@ -9,6 +9,7 @@ from headstart.engine.options import EventDrafter, EventTower
 from headstart.errors import HeadstartError
 from headstart.serve.auth import Caller
 from headstart.serve.settings import Limits, Settings, SettingsError
+from tests.documents import DOCS
 
 
 def test_every_table_of_a_file_is_read(tmp_path):
@@ -218,6 +219,7 @@ def test_flags_for_vllms_own_command_need_a_file_with_keys_or_open(tmp_path, fla
 
 
 def test_every_limit_is_documented_with_its_default():
-    document = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
-    told = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", document, flags=re.MULTILINE))
+    page = (DOCS / "reference" / "settings.md").read_text().partition("## [limits]")[2]
+    rows = page.partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| \w+ \| `([\d.]+)` \|", rows, flags=re.MULTILINE))
     assert told == {name: str(value) for name, value in vars(Limits()).items()}

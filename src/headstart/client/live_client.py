@@ -67,7 +67,7 @@ class LiveClient:
         ``on_words`` gets the messages ``preview``, ``confirmed`` and ``retracted``, in a thread of
         the client's. With ``moves``, the camera outlives its server; windows that the server had
         begun and not answered are lost, and numbers go on. The other arguments are the fields of
-        ``start`` in docs/live-protocol.md.
+        ``start`` in docs/reference/websocket.md.
         """
         start = {
             "stream": stream,

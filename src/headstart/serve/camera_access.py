@@ -17,6 +17,9 @@ from headstart.live.sinks.mqtt_connection import paho
 from headstart.live.sources.address import DEFAULT_PORTS, Address
 from headstart.serve.refusal import RefusedError, bad_request
 
+ENTRIES = ("hosts", "hooks")
+"""The entries of [cameras], lists of texts."""
+
 
 class CameraAccessError(HeadstartError):
     """The table [cameras] cannot be read."""
@@ -27,9 +30,10 @@ class CameraAccess:
     """What tenants may name. Nothing unless an operator has."""
 
     hosts: frozenset[str] = frozenset()
-    """Names or addresses, with a port where it is not the usual one of the address's scheme."""
+    """Where cameras may be: names or addresses, with a port where it is not the usual one of the
+    address's scheme."""
     hooks: tuple[str, ...] = ()
-    """Schemes with hosts, and ports where they have some."""
+    """Where answers may be sent to: schemes with hosts, and ports where they have some."""
     brokers: frozenset[str] = frozenset()
     """The same of MQTT brokers, always with a port."""
 
@@ -37,8 +41,8 @@ class CameraAccess:
     def of(cls, table: Mapping[str, Any]) -> Self:
         """Read the table [cameras]."""
         for name in table:
-            if name not in ("hosts", "hooks"):
-                raise CameraAccessError(f"[cameras] {name} is not one of: hosts, hooks")
+            if name not in ENTRIES:
+                raise CameraAccessError(f"[cameras] {name} is not one of: {', '.join(ENTRIES)}")
         hosts = [_host(each) for each in _list("hosts", table)]
         hooks = [_origin(each) for each in _list("hooks", table)]
         brokers = [str(MqttAddress.parse(each)) for each in hooks if is_broker(each)]

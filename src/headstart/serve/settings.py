@@ -47,7 +47,22 @@ from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_B
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
 DEFAULT_DRAFT_TOKENS = 32
+_PLAIN = frozenset(
+    {
+        "target",
+        "drafter",
+        "whole_drafter",
+        "host",
+        "port",
+        "max_draft_tokens",
+        "warm_memory",
+        "open",
+        "compare",
+    }
+)
 _PATHS = ("memory_log", "bridge", "log", "answer_log", "demo")
+MEDIA_ENTRIES = {"root": str, "domains": list}
+"""The entries of [media] and the type of each."""
 
 
 class SettingsError(HeadstartError):
@@ -63,13 +78,16 @@ class Limits:
     max_tenant_requests: int = 32
     """In flight, of one tenant."""
     requests_per_minute: int = 24_000
-    """Of all tenants; more are refused with 429."""
+    """Of all tenants; a minute's worth may come at once, more are refused with 429."""
     tenant_requests_per_minute: int = 6_000
+    """The same, of one tenant."""
     tokens_per_minute: int = 40_000_000
-    """Of prompts and answers, of all tenants; counted when they are computed."""
+    """Of prompts and answers, of all tenants. They are charged after they are computed, so a rate
+    can be exceeded; further requests are then refused until enough time has passed."""
     tenant_tokens_per_minute: int = 10_000_000
+    """The same, of one tenant."""
     max_body_bytes: int = 32 << 20
-    """Of one request."""
+    """Of one request; more gets 413."""
     max_bodies_bytes: int = 512 << 20
     """Bodies of all requests in flight."""
     max_tenant_bodies_bytes: int = 256 << 20
@@ -77,12 +95,13 @@ class Limits:
     max_choices: int = 8
     """Answers to one request (``n``)."""
     max_messages: int = 256
+    """Of one request."""
     max_text_characters: int = 1 << 18
     """Of one request: messages, prompts, tools, all its texts together."""
     max_grammar_bytes: int = 64 << 10
     """Of a JSON schema, regular expression or grammar that constrains the answer."""
     grammar_s: float = 2.0
-    """Processor time to compile a grammar."""
+    """Processor time to compile a grammar, s."""
     max_clips: int = 8
     """Videos and pictures of one request."""
     max_frame_pixels: int = 4096 * 2304
@@ -90,14 +109,17 @@ class Limits:
     max_clip_pixels: int = 96 << 20
     """Of all frames taken from one video."""
     max_video_s: int = 600
+    """Duration of a video, s."""
     max_media_file_bytes: int = 256 << 20
     """Of a file below the media root, or fetched from an open domain."""
     max_decoders: int = 4
-    """Processes that decode videos, pictures and events."""
+    """Processes that decode videos, pictures and events. Live cameras with encoded video have one
+    more each, but no more than these compute at once."""
     decoder_bytes: int = 1 << 30
     """Memory of one such process, without the frames it returns."""
     decode_s: float = 15.0
-    """Processor time to decode one video, picture or recording; a small one gets less."""
+    """Processor time to decode one video, picture or recording, s; at most 4 s and one more a MiB
+    of the file."""
     max_media_bytes: int = 1 << 30
     """Decoded media of all requests in flight."""
     max_tenant_media_bytes: int = 512 << 20
@@ -105,13 +127,13 @@ class Limits:
     max_memory_bytes: int = DEFAULT_MAX_BYTES
     """Answers remembered to draft from, of all tenants."""
     max_tenant_memory_bytes: int = DEFAULT_MAX_TENANT_BYTES
-    """The same, of one tenant."""
+    """The same, of one tenant; its oldest streams are forgotten first."""
     max_tenant_log_bytes: int = 64 << 20
     """Of one tenant's log of answers, where `answer_log` is set; its oldest half makes room."""
     max_events: int = 5_000_000
     """Read of one recording."""
     max_window_us: int = 10_000_000
-    """Of events in one request."""
+    """Window of events in one request, µs."""
     max_uploads: int = 64
     """Kept for one tenant; its oldest is removed when another comes."""
     max_upload_bytes: int = 256 << 20
@@ -119,30 +141,34 @@ class Limits:
     max_all_uploads: int = 512
     """Of all tenants. When they are full, an upload of another tenant gets 507."""
     max_all_upload_bytes: int = 1 << 30
+    """All of them together."""
     max_live: int = 32
-    """Live cameras of all tenants, those whose connection broke included."""
+    """Live cameras of all tenants, those whose connection broke and those that the server reads
+    included."""
     max_tenant_live: int = 16
-    """The same, of one tenant."""
+    """The same, of one tenant; also its connections that have not named a camera yet."""
     max_live_message_bytes: int = 4 << 20
-    """Of one message of a live camera: a picture, events, a text."""
+    """Of one message of a live camera: a picture, events, a text. A longer one is not read, and
+    closes the socket with 1009."""
     max_live_waiting_bytes: int = 16 << 20
     """Pictures and events of one camera that wait to be decoded; with more, windows are lost."""
     live_frames_per_minute: int = 3600
-    """Of one camera; with more, windows are lost. Four times as many messages are read."""
+    """Of one camera; with more, whole windows are lost. A minute's worth may come at once. A
+    connection is read at most at four times as many messages."""
     live_idle_s: float = 60.0
-    """Time without a message of a live camera until it is ended."""
+    """Time without a message of a live camera until it is ended, s."""
     live_resume_s: float = 30.0
-    """Time to connect again for a camera whose connection broke."""
+    """Time to connect again for a camera whose connection broke, s."""
     min_free_bytes: int = 512 << 20
-    """With less free memory, new requests are refused with 503."""
+    """Free memory, of the machine and of the cgroup; with less, new requests get 503."""
     heartbeat_s: float = 30.0
-    """If the engine does not respond for so long, the server is not ready."""
+    """If the engine does not respond for so long, the server is not ready, s."""
     body_s: float = 60.0
-    """Time for a client to send its request."""
+    """Time for a client to send its request, s."""
     request_s: float = 300.0
-    """Time for a request altogether."""
+    """Time for a request altogether, s."""
     drain_s: float = 30.0
-    """Time for requests in flight to end after SIGTERM."""
+    """Time for requests in flight to end after SIGTERM, s."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -155,12 +181,15 @@ class Settings:
     """Everything that configures a server."""
 
     target: str = ""
+    """The model that answers: a directory, or a name on the hub."""
     drafter: str | None = None
     """An EventGPT that drafts from the events of a request; beside a bridge its tower only."""
     whole_drafter: bool = False
     """Whether the drafter drafts and is previewed beside a bridge too, as without one."""
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: int = 8000
+    """Port to listen on."""
     max_draft_tokens: int = DEFAULT_DRAFT_TOKENS
     """Verified in one pass; 0 keeps vLLM's own scheduler and drafts nothing."""
     warm_memory: bool = True
@@ -194,7 +223,9 @@ class Settings:
     memory: MemoryKeeping = field(default_factory=MemoryKeeping)
     """How long answers are remembered, and where they are kept."""
     vllm: Mapping[str, Any] = field(default_factory=dict)
+    """Any of vLLM's own arguments, by its names."""
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
+    """The same, for the drafter's engine."""
     drafter_resources: EngineResources = field(default_factory=EngineResources)
     """Where the drafter computes; found at start-up, not configured."""
     translated_for: str | None = None
@@ -243,6 +274,13 @@ class Settings:
         return self.vllm.get("data_parallel_size", 1) not in (1, None)
 
     @classmethod
+    def server_entries(cls) -> dict[str, Any]:
+        """The entries of [server] and the type of each."""
+        hints = get_type_hints(cls)
+        plain = {name: hint for name, hint in hints.items() if name in _PLAIN}
+        return {**plain, **dict.fromkeys(_PATHS, str), "origins": list}
+
+    @classmethod
     def read(cls, path: Path) -> Self:
         """Read a TOML file."""
         try:
@@ -259,14 +297,9 @@ class Settings:
         for name, table in tables.items():
             if name not in known or not isinstance(table, dict):
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
-        media = _checked("media", tables.get("media", {}), {"root": str, "domains": list})
-        plain = {"target", "drafter", "host", "port", "max_draft_tokens", "warm_memory"}
-        plain |= {"open", "compare", "whole_drafter"}
-        hints = {name: hint for name, hint in get_type_hints(cls).items() if name in plain}
-        paths: dict[str, Any] = dict.fromkeys(_PATHS, str)
-        kinds = {**hints, **paths, "origins": list}
-        server = _checked("server", tables.get("server", {}), kinds)
-        for name in paths:
+        media = _checked("media", tables.get("media", {}), MEDIA_ENTRIES)
+        server = _checked("server", tables.get("server", {}), cls.server_entries())
+        for name in _PATHS:
             if name in server:
                 server[name] = Path(server[name])
         if "origins" in server:

@@ -1,6 +1,6 @@
 """The messages of live cameras: those of clients, checked, and those of the server.
 
-docs/live-protocol.md describes them.
+docs/live-protocol.md describes them; docs/reference/websocket.md lists their fields.
 """
 
 import json
@@ -38,17 +38,31 @@ class Watched(Body):
     """What is wanted of a camera, whoever brings its pictures."""
 
     stream: Name
+    """The camera's name; its answers draft its next ones."""
     window_s: Annotated[float, Field(ge=0.01, le=86_400)]
+    """Length of a window, s."""
     step_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    """From the start of a window to that of the next, at least an eighth of ``window_s``; else
+    ``window_s``."""
     question: Question | None = None
+    """Asked about every window."""
     json_schema: FreeJson | None = Field(default=None, alias="schema")
+    """A JSON schema that the answers follow."""
     system: str = ""
+    """A system prompt."""
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
+    """Of one answer."""
     when: Literal["always", "changed"] = "always"
+    """``"changed"`` asks only where events show a change; it needs events."""
     at_least_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    """With ``"changed"``: ask at least so often."""
     simulate_events: bool = False
+    """Whether events are computed from the pictures."""
     previews: bool = False
+    """Whether words are sent as they come, drafted ones before they are certain."""
     compare: bool = False
+    """Whether vLLM alone is asked about each window too; the server must have been started with
+    ``--compare``."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -82,7 +96,9 @@ class Start(Watched):
 
     type: Literal["start"]
     sensor: Sensor | None = None
+    """Size of the event camera whose events are sent."""
     codec: Annotated[Codec, Field(strict=False)] | None = None
+    """Of the encoded video that the camera sends in place of pictures."""
 
     @model_validator(mode="after")
     def _sensor_fits(self) -> Self:
@@ -108,10 +124,12 @@ class Registration(Watched):
     """Watch a camera that the server reads itself: the body of ``POST /v1/cameras``."""
 
     source: AddressText
-    """Its address, which may hold a name and a password."""
+    """Its address: ``rtsp://``, ``rtsps://``, ``http://`` or ``https://``; it may hold a name and a
+    password."""
     question: Question
+    """Asked about every window."""
     hook: AddressText | None = None
-    """Where answers are posted to."""
+    """An address that answers are posted to, or an MQTT broker that they are published to."""
 
 
 class Resume(Body):
@@ -119,6 +137,7 @@ class Resume(Body):
 
     type: Literal["resume"]
     token: Annotated[str, Field(min_length=1, max_length=128)]
+    """From ``started``."""
     number: Count
     """The last answer that has arrived; 0 if none has."""
 
@@ -128,9 +147,13 @@ class Ask(Body):
 
     type: Literal["ask"]
     id: Name
+    """Of your choice; the answer has it too."""
     question: Question
+    """What to ask."""
     json_schema: FreeJson | None = Field(default=None, alias="schema")
+    """A JSON schema that the answer follows."""
     max_tokens: Annotated[int, Field(ge=1, le=MAX_TOKENS)] = 256
+    """Of the answer."""
 
 
 class Ack(Body):

@@ -17,12 +17,13 @@ from headstart.errors import HeadstartError
 
 MIN_KEY_BYTES = 16
 _NUMBER = (int, float)
-_KINDS: dict[str, type | tuple[type, ...]] = {
+ENTRIES: dict[str, type | tuple[type, ...]] = {
     "keep_days": _NUMBER,
     "key_file": str,
     "store": str,
     "save_every_s": _NUMBER,
 }
+"""The entries of [memory] and the type of each."""
 
 
 class MemoryKeepingError(HeadstartError):
@@ -34,8 +35,10 @@ class MemoryKeeping:
     """What the operator decided. Without keys no memory leaves the server or comes in."""
 
     keep_days: float = 7.0
+    """Answers are forgotten after so many days."""
     keys: tuple[bytes, ...] = ()
-    """The first seals; what any of them has sealed is taken in."""
+    """A file of keys, one on each line. The first seals; what any of them has sealed is taken in.
+    """
     store: str | None = None
     """The address of a Redis or Valkey, or a directory."""
     save_every_s: float = 10.0
@@ -65,9 +68,9 @@ class MemoryKeeping:
     def of(cls, table: Mapping[str, Any]) -> Self:
         """Read the table [memory], and the file of keys it names."""
         for name, value in table.items():
-            kind = _KINDS.get(name)
+            kind = ENTRIES.get(name)
             if kind is None:
-                raise MemoryKeepingError(f"[memory] {name} is not one of: {', '.join(_KINDS)}")
+                raise MemoryKeepingError(f"[memory] {name} is not one of: {', '.join(ENTRIES)}")
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise MemoryKeepingError(
                     f"[memory] {name} is {value!r}, which is of the wrong type"

@@ -1,0 +1,38 @@
+"""The documents that people read, and the blocks of code in them."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+GUIDES = sorted((DOCS / "guides").glob("*.md"))
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+ASKING_A_SERVER = ("serving.md", "guides/server.md", "guides/json.md")
+"""Documents of docs/ whose ``sh`` and ``python`` run against a server: tests/serve/test_page.py."""
+COMMAND = re.compile(r"(\$ )?(\w+=\S+ )*headstart ")
+"""How a line begins that calls the program, variables of its environment before it."""
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    """The blocks of one language."""
+    text = document.read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def every_block(document: Path) -> Iterator[tuple[str, str, str]]:
+    """Of each block why it is not run, if a comment before it says so; its language; its code."""
+    pattern = r"(?:^<!-- not run: (.+?) -->\n)?^```(\S*)\n(.*?)^```"
+    found = re.finditer(pattern, document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return ((each[1] or "", each[2], each[3]) for each in found)
+
+
+def commands(document: Path) -> Iterator[list[str]]:
+    """The words of each command of headstart's that stands in a block, whatever its language."""
+    for _, language, code in every_block(document):
+        if language not in ("", "bash", "console", "sh", "text"):
+            continue
+        for line in code.replace("\\\n", " ").splitlines():
+            if COMMAND.match(line) and " ... " not in line:  # which stands for words left out
+                yield shlex.split(COMMAND.sub("", line).removesuffix("&"), comments=True)
