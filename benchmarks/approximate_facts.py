@@ -5,7 +5,8 @@
 The lab's target and its 500 questions on held-out drives, each way to show it less on the same
 engine, several questions at once. Prints a table, then one line of JSON, which is also kept in
 benchmarks/results. ``--renumbered`` gives kept patches the positions in which they come, and not
-those of the whole clip, for comparison.
+those of the whole clip, for comparison. ``--kv-bridge`` adds the answers by what a KV bridge
+guesses, on an engine of their own, and keeps a result of its own.
 """
 
 import argparse
@@ -21,7 +22,7 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
 import numpy as np
-from benchmarks.approximate_ways import WHOLE, Way, all_ways
+from benchmarks.approximate_ways import WHOLE, Way, all_ways, kv_way
 from benchmarks.lab_questions import QUESTIONS_A_CLIP, held_out_questions
 from benchmarks.measurement import Measurement, StderrProgress
 from headstart_lab.answering import MAX_TOKENS, Asked
@@ -32,8 +33,11 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.answers.answer import Answer
+from headstart.bridges.kv_bridge import ApproximateKv
+from headstart.bridges.kv_config import KvConfig
 from headstart.engine.headstart import Headstart
 from headstart.engine.manner import Manner
+from headstart.engine.options import EventTower
 from headstart.media.approximate import Approximate
 
 RESULTS = Path(__file__).parent / "results"
@@ -53,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--num", type=int, default=500, help="questions")
     parser.add_argument("--ways", nargs="*", help="only those whose names begin so")
     parser.add_argument("--renumbered", action="store_true")
+    parser.add_argument("--kv-bridge", type=Path, help="what `headstart train kv` wrote")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     pair = find_pair() if options.pair is None else Pair.at(options.pair)
@@ -63,48 +68,80 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = held_out_questions(options.num, report=progress)
     figures: dict[str, dict[str, Any]] = {}
     answers: dict[str, list[Answer]] = {}
+
+    name = "eval_approximate_facts"
+    if options.kv_bridge is not None:
+        name = "eval_approximate_kv"
+    elif options.renumbered:
+        name = "eval_approximate_renumbered"
+
+    def measure(headstart: Headstart, way: Way) -> None:
+        answers[way.name] = answer_all(headstart, way, asked, progress)
+        figures[way.name] = judged(answers[way.name], answers[WHOLE], asked)
+        # Each time: what is finished is kept.
+        measurement().write(options.output)
+
+    def measurement() -> Measurement:
+        return Measurement(
+            name,
+            ["python", "-m", "benchmarks.approximate_facts", *(arguments or sys.argv[1:])],
+            {
+                "pair": "lab pair" if options.pair is None else options.pair.name,
+                "num_questions": len(asked),
+                "ways": figures,
+            },
+        )
+
     with started(pair.target, options.renumbered) as headstart:
         for way in ways:
-            answers[way.name] = answer_all(headstart, way, asked, progress)
-            figures[way.name] = judged(answers[way.name], answers[WHOLE], asked)
-            measurement = Measurement(
-                "eval_approximate_renumbered" if options.renumbered else "eval_approximate_facts",
-                ["python", "-m", "benchmarks.approximate_facts", *(arguments or sys.argv[1:])],
-                {
-                    "pair": "lab pair" if options.pair is None else options.pair.name,
-                    "num_questions": len(asked),
-                    "ways": figures,
-                },
-            )
-            measurement.write(options.output)  # each time: what is finished is kept
+            measure(headstart, way)
+    if options.kv_bridge is not None:
+        with started_guessing(pair, options.kv_bridge) as headstart:
+            measure(headstart, kv_way(options.kv_bridge))
 
     show(figures)
-    print(measurement.line())
+    print(measurement().line())
 
 
-def started(target: Path, renumbered: bool = False, max_draft_tokens: int = 0) -> Headstart:
-    """An engine that may leave out patches."""
+def started(
+    target: Path, renumbered: bool = False, max_draft_tokens: int = 0, **vllm: Any
+) -> Headstart:
+    """An engine that may leave out patches; ``vllm`` adds to its settings."""
     # Without the sections vLLM counts positions itself.
     overrides = {"hf_overrides": {"rope_parameters": {}}} if renumbered else {}
     return Headstart(
         target,
         max_draft_tokens=max_draft_tokens,
         manner=Manner(approximate=Approximate()),
-        vllm={**SETTINGS, **overrides},
+        vllm={**SETTINGS, **overrides, **vllm},
+    )
+
+
+def started_guessing(pair: Pair, kv_bridge: Path) -> Headstart:
+    """An engine with a KV bridge, and the event model's tower beside it."""
+    return Headstart(
+        pair.target,
+        drafter=EventTower(pair.drafter, SETTINGS),
+        manner=Manner(approximate=ApproximateKv(kv_bridge)),
+        vllm=SETTINGS,
     )
 
 
 def answer_all(
     headstart: Headstart, way: Way, asked: Sequence[Asked], progress: StderrProgress
 ) -> list[Answer]:
-    """The answers in the order of the questions; vLLM batches eight of them."""
+    """The answers in the order of the questions; vLLM batches eight of them.
+
+    The event model's tower looks at one clip at a time, and those that wait too long for it would
+    be computed: a KV bridge gets one question at a time.
+    """
     session = way.session(headstart)
 
     def ask(one: Asked) -> Answer:
         return session.ask(way.clip(one.clip.clip), one.wording, max_tokens=MAX_TOKENS)
 
     answers = []
-    with ThreadPoolExecutor(8) as threads:
+    with ThreadPoolExecutor(1 if way.guesses_kv else 8) as threads:
         for answer in threads.map(ask, asked):
             answers.append(answer)
             progress(way.name, len(answers), len(asked))
@@ -117,7 +154,7 @@ def judged(
     """The figures of one way; differences are to the whole clip, on the same questions."""
     right = facts_right(answers, asked)
     low, high = interval(right - facts_right(whole, asked))
-    dropped = [0.0 if a.approximate is None else a.approximate.dropped_share for a in answers]
+    dropped = [dropped_share(answer) for answer in answers]
     same = [a.token_ids == b.token_ids for a, b in zip(answers, whole, strict=True)]
     return {
         "facts": float(right.mean()),
@@ -125,8 +162,33 @@ def judged(
         "less_than_whole_high": -low,
         "same_answer": float(np.mean(same)),
         "dropped_share": float(np.mean(dropped)),
-        "prompt_tokens": float(np.mean([answer.num_prompt_tokens for answer in answers])),
+        "prompt_tokens": float(np.mean([num_shown(answer) for answer in answers])),
     }
+
+
+def dropped_share(answer: Answer) -> float:
+    """Of the clip's patches; a target that was given guesses saw none of them."""
+    if isinstance(answer.approximate, ApproximateKv):
+        return 1.0 if is_guessed(answer) else 0.0
+    return 0.0 if answer.approximate is None else answer.approximate.dropped_share
+
+
+def num_shown(answer: Answer) -> int:
+    """Tokens of the prompt that were computed from what the target was shown."""
+    return answer.num_prompt_tokens - (guessed_tokens(answer) if is_guessed(answer) else 0)
+
+
+def is_guessed(answer: Answer) -> bool:
+    """Whether the tower was in time; else vLLM has computed the prompt."""
+    return 0 < guessed_tokens(answer) <= answer.num_cached_tokens
+
+
+def guessed_tokens(answer: Answer) -> int:
+    """How many a KV bridge gives, if one was wanted."""
+    wanted = answer.approximate
+    if not isinstance(wanted, ApproximateKv):
+        return 0
+    return KvConfig.read(Path(wanted.directory)).num_tokens
 
 
 def facts_right(answers: Sequence[Answer], asked: Sequence[Asked]) -> Any:

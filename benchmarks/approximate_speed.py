@@ -4,16 +4,21 @@
 
 One question about each second of a held-out drive. Each way has a session and a memory of its own,
 on the same engine; bare vLLM is a second engine, without headstart. Every clip is asked in all ways
-before the next one, in an order that rotates. Prints a table, then one line of JSON, which is also
-kept in benchmarks/results.
+before the next one, in an order that rotates. All answers are streamed, and a time is when the
+caller has the word. Ways that are "previewed" give the exact answer, after the preview of an
+approximate one. ``--kv-bridge`` adds a third engine, with a KV bridge. Prints a table, then one
+line of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
+import asyncio
 import os
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,8 +27,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
-from benchmarks.approximate_facts import started
-from benchmarks.approximate_ways import WHOLE, all_ways
+from benchmarks.approximate_facts import started, started_guessing
+from benchmarks.approximate_ways import WHOLE, Way, all_ways, kv_way, preview_ways
 from benchmarks.measurement import Measurement, StderrProgress
 from headstart_lab.answering import MAX_TOKENS, held_out_drive, open_engine
 from headstart_lab.language.questions import Question
@@ -32,8 +37,10 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.answers.answer import Answer
-from headstart.answers.timeline import Stage
+from headstart.answers.preview import Confirmed, Preview
 from headstart.bench.intervals import ratio_of_medians
+from headstart.engine.session import Session
+from headstart.media.clip import Clip
 
 RESULTS = Path(__file__).parent / "results"
 BARE = "bare vLLM, whole clip"
@@ -46,30 +53,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pair", type=Path, help="another pair than the installed one")
     parser.add_argument("--clips", type=int, default=24, help="timed, after two that are not")
+    parser.add_argument("--kv-bridge", type=Path, help="what `headstart train kv` wrote")
+    parser.add_argument("--ways", nargs="*", default=WAYS, help="only those whose names begin so")
+    parser.add_argument(
+        "--prompt-step",
+        type=int,
+        default=0,
+        help="cut prompts into steps of so many tokens, so that previews go on meanwhile",
+    )
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args(arguments)
     pair = find_pair() if options.pair is None else Pair.at(options.pair)
     progress, question = StderrProgress(), Question.DESCRIBE.value[0]
     clips = held_out_drive(options.clips + 2, skip=3, report=progress)
-    ways = [way for way in all_ways() if way.name == WHOLE or way.name.startswith(WAYS)]
+    wanted = (WHOLE, *options.ways)
+    ways = [way for way in (*all_ways(), *preview_ways()) if way.name.startswith(wanted)]
 
-    answers: dict[str, list[Answer]] = defaultdict(list)
-    with (
-        open_engine(pair.target) as bare,
-        started(pair.target, max_draft_tokens=MAX_DRAFT_TOKENS) as headstart,
-    ):
-        askers = {way.name: (way, way.session(headstart)) for way in ways}
+    answers: dict[str, list[Heard]] = defaultdict(list)
+    with ExitStack() as engines:
+        bare = engines.enter_context(open_engine(pair.target))
+        steps = {"long_prefill_token_threshold": options.prompt_step} if options.prompt_step else {}
+        usual = started(pair.target, max_draft_tokens=MAX_DRAFT_TOKENS, **steps)
+        headstart = engines.enter_context(usual)
+        askers: dict[str, tuple[Way, Session]] = {
+            way.name: (way, way.session(headstart)) for way in ways
+        }
+        if options.kv_bridge is not None:
+            guessing = engines.enter_context(started_guessing(pair, options.kv_bridge))
+            for is_preview in (False, True):
+                way = kv_way(options.kv_bridge, is_preview=is_preview)
+                askers[way.name] = (way, way.session(guessing))
         names = [BARE, *askers]
         for number, clip in enumerate(clips):
             turn = number % len(names)
             for name in [*names[turn:], *names[:turn]]:
-                if name == BARE:
-                    said = bare.ask(clip.clip, question, max_tokens=MAX_TOKENS)
-                else:
-                    way, session = askers[name]
-                    said = session.ask(way.clip(clip.clip), question, max_tokens=MAX_TOKENS)
+                way, session = askers.get(name, (Way(BARE), bare))
+                heard = asyncio.run(listen(session, way.clip(clip.clip), question))
                 if number >= 2:
-                    answers[name].append(said)
+                    answers[name].append(heard)
             progress("asking", number + 1, len(clips))
 
     figures = {name: timed(answers[name], answers[BARE], answers[WHOLE]) for name in names}
@@ -87,41 +108,95 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(measurement.line())
 
 
-def first_token_s(answer: Answer) -> float:
-    """From the question to the end of the prompt, with which the first token comes."""
-    ends = [span.end_s for span in answer.timeline.spans if span.stage is Stage.PREFILL]
-    return max(ends) - answer.timeline.start_s
+@dataclass(frozen=True)
+class Heard:
+    """One answer, and when its words came: seconds from the question."""
+
+    answer: Answer
+    first_word_s: float
+    """Confirmed."""
+    last_word_s: float
+    preview_s: float | None
+    """The first previewed word, where one came before the first confirmed one."""
+    is_preview_right: bool
+    """Whether the answer begins with what was previewed first."""
 
 
-def timed(
-    answers: Sequence[Answer], bare: Sequence[Answer], whole: Sequence[Answer]
-) -> dict[str, Any]:
+async def listen(session: Session, clip: Clip, question: str) -> Heard:
+    """Ask, and note when each word comes."""
+    begun_s, first_s, preview = time.monotonic(), 0.0, ""
+    preview_s: float | None = None
+    async for event in session.stream(clip, question, max_tokens=MAX_TOKENS):
+        now_s = time.monotonic() - begun_s
+        if isinstance(event, Answer):
+            is_right = preview_s is not None and event.text.startswith(preview)
+            return Heard(event, first_s, now_s, preview_s, is_right)
+        if isinstance(event, Confirmed):
+            first_s = first_s or now_s
+        elif isinstance(event, Preview) and preview_s is None and not first_s:
+            preview_s, preview = now_s, event.text
+    raise AssertionError("a stream ends with its answer")
+
+
+def timed(heard: Sequence[Heard], bare: Sequence[Heard], whole: Sequence[Heard]) -> dict[str, Any]:
     """The figures of one way: medians, and how many times sooner than the others."""
-    total = [answer.timeline.total_s for answer in answers]
-    first = [first_token_s(answer) for answer in answers]
-    return {
-        "last_word_ms": 1e3 * median(total),
-        "first_token_ms": 1e3 * median(first),
-        "over_bare": asdict(ratio_of_medians([a.timeline.total_s for a in bare], total)),
-        "over_whole": asdict(ratio_of_medians([a.timeline.total_s for a in whole], total)),
-        "first_over_whole": asdict(ratio_of_medians([first_token_s(a) for a in whole], first)),
+    last, first = [one.last_word_s for one in heard], [one.first_word_s for one in heard]
+    answers = [one.answer for one in heard]
+    previewed = [one for one in heard if one.preview_s is not None]
+    figures = {
+        "last_word_ms": 1e3 * median(last),
+        "first_word_ms": 1e3 * median(first),
+        "over_bare": asdict(ratio_of_medians([one.last_word_s for one in bare], last)),
+        "over_whole": asdict(ratio_of_medians([one.last_word_s for one in whole], last)),
+        "first_over_whole": asdict(ratio_of_medians([one.first_word_s for one in whole], first)),
+        "same_answer": same_answers(heard, whole),
         "prompt_tokens": sum(a.num_prompt_tokens for a in answers) / len(answers),
         "cached_tokens": sum(a.num_cached_tokens for a in answers) / len(answers),
         "passes": sum(a.num_passes for a in answers) / len(answers),
+        "previewed": len(previewed) / len(heard),
     }
+    if previewed:
+        # Of the same answers: how much of the wait for the first certain word a preview takes.
+        shares = [(one.preview_s or 0.0) / one.first_word_s for one in previewed]
+        figures |= {
+            "preview_ms": 1e3 * median(one.preview_s or 0.0 for one in previewed),
+            "preview_share": median(shares),
+            "previews_right": sum(one.is_preview_right for one in previewed) / len(previewed),
+        }
+    return figures
+
+
+def same_answers(heard: Sequence[Heard], whole: Sequence[Heard]) -> float:
+    """The share that is the exact answer, token for token."""
+    pairs = zip(heard, whole, strict=True)
+    return sum(one.answer.token_ids == other.answer.token_ids for one, other in pairs) / len(heard)
 
 
 def show(figures: dict[str, dict[str, Any]]) -> None:
     """Print a table."""
-    table = Table("shown", "first token", "last word", "x bare", "x whole clip", "passes")
+    table = Table(
+        "shown",
+        "first preview",
+        "of the first word",
+        "first word",
+        "last word",
+        "x bare",
+        "x whole clip",
+        "passes",
+        "same answer",
+    )
     for name, each in figures.items():
+        is_shown = "preview_ms" in each
         table.add_row(
             name,
-            f"{each['first_token_ms']:.0f} ms",
+            f"{each['preview_ms']:.0f} ms" if is_shown else "",
+            f"{each['preview_share']:.2f}" if is_shown else "",
+            f"{each['first_word_ms']:.0f} ms",
             f"{each['last_word_ms']:.0f} ms",
             f"{each['over_bare']['value']:.2f}",
             f"{each['over_whole']['value']:.2f}",
             f"{each['passes']:.1f}",
+            f"{each['same_answer']:.0%}",
         )
     Console().print(table)
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
+from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.engine.headstart import Headstart
 from headstart.engine.manner import Manner
 from headstart.engine.session import Session
@@ -63,15 +65,24 @@ class Way:
     """One way, under the name of its row."""
 
     name: str
-    approximation: Approximation | None = None
+    approximation: Approximation | ApproximateKv | None = None
     num_frames: int | None = None
     """Only so many frames are handed over, the newest among them, and the target sees all."""
+    is_preview: bool = False
+    """The approximate answer is a preview only, and the exact one follows."""
+
+    @property
+    def guesses_kv(self) -> bool:
+        """Whether it needs the engine with a KV bridge."""
+        return isinstance(self.approximation, ApproximateKv)
 
     def session(self, headstart: Headstart) -> Session:
         """A camera that is asked in this way, and shares nothing with the other ways."""
-        return headstart.session(
-            "front camera", tenant=self.name, manner=Manner(approximate=self.approximation)
-        )
+        if self.is_preview:
+            manner = Manner(approximate_preview=self.approximation)
+        else:
+            manner = Manner(approximate=self.approximation)
+        return headstart.session("front camera", tenant=self.name, manner=manner)
 
     def clip(self, clip: Clip) -> Clip:
         """What is handed over of a clip."""
@@ -104,4 +115,24 @@ def all_ways() -> Sequence[Way]:
         Way("frames auto", ApproximateFrames()),
         Way("oldest whole 50%", OldestWhole(0.5)),
         Way("oldest whole 25%", OldestWhole(0.25)),
+    )
+
+
+def kv_way(directory: Path, *, is_preview: bool = False) -> Way:
+    """Answers by a KV bridge."""
+    name = "KV bridge, previewed" if is_preview else "KV bridge"
+    return Way(name, ApproximateKv(directory), is_preview=is_preview)
+
+
+def preview_ways() -> Sequence[Way]:
+    """Exact answers, each with the preview of an approximate one before it."""
+    return (
+        *(
+            Way(f"frames {num}, previewed", ApproximateFrames(num), is_preview=True)
+            for num in (4, 2, 1)
+        ),
+        *(
+            Way(f"events {share:.0%}, previewed", Approximate(share), is_preview=True)
+            for share in (0.5, 0.25, 0.1)
+        ),
     )

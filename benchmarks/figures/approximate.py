@@ -19,6 +19,7 @@ WORDS = {
     "frames": "frames by what happened",
     "short clip": "a clip of fewer frames",
     "oldest whole": "changes since the oldest frame",
+    "KV bridge": "nothing: keys and values guessed from events",
 }
 COLOURS = {"events": "draft", "even": "pass", "frames": "prefill", "short clip": "soft"}
 LABELS = {"events": (-8, 4, "end"), "even": (8, 14, "start"), "frames": (8, 6, "start")}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
+    from headstart.bridges.kv_bridge import ApproximateKv
     from headstart.client.live_client import LiveClient
     from headstart.engine.headstart import Headstart
     from headstart.engine.manner import Manner
@@ -29,6 +30,7 @@ _HOMES = {
     "Answer": "headstart.answers.answer",
     "Approximate": "headstart.media.approximate",
     "ApproximateFrames": "headstart.media.approximate",
+    "ApproximateKv": "headstart.bridges.kv_bridge",
     "Clip": "headstart.media.clip",
     "ClipFiles": "headstart.media.clip",
     "Confirmed": "headstart.answers.preview",
@@ -55,6 +57,7 @@ __all__ = [
     "Answer",
     "Approximate",
     "ApproximateFrames",
+    "ApproximateKv",
     "Clip",
     "ClipFiles",
     "Confirmed",

@@ -1,8 +1,11 @@
 """The options of approximate answers."""
 
+from pathlib import Path
+
 import pytest
 
-from headstart.cli.approximate import approximation, omission_line
+from headstart.bridges.kv_bridge import ApproximateKv
+from headstart.cli.approximate import approximation, manner, omission_line
 from headstart.errors import ApproximateError
 from headstart.media.approximate import Approximate, ApproximateFrames, Omission
 
@@ -44,3 +47,22 @@ def test_the_line_says_approximate_and_how_much_is_missing():
     line = omission_line(Omission(num_patches=512, num_dropped_patches=256, num_dropped_steps=3))
     assert line.startswith("approximate: 256 of 512 patches (50%)")
     assert "nothing of 3 frames" in line
+
+
+def test_a_preview_is_of_any_of_the_ways():
+    assert manner("0.5", None, None, False) == {"approximate": Approximate(0.5)}
+    assert manner(None, "1", None, True) == {"approximate_preview": ApproximateFrames(1)}
+    guessed = Path("kv-bridge")
+    assert manner(None, None, guessed, True) == {"approximate_preview": ApproximateKv(guessed)}
+    assert manner(None, None, None, False) == {"approximate": None}
+
+
+def test_a_preview_of_nothing_and_two_ways_at_once_are_refused():
+    with pytest.raises(ApproximateError, match="say what the preview is made from"):
+        manner(None, None, None, True)
+    with pytest.raises(ApproximateError, match="one of them"):
+        manner("0.5", None, Path("kv-bridge"), False)
+
+
+def test_the_line_of_a_guessed_clip_says_approximate_too():
+    assert omission_line(ApproximateKv("kv-bridge")).startswith("approximate: kv-bridge guessed")

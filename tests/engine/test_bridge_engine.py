@@ -13,15 +13,15 @@ torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
 from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
 from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of
+from tests.engine.event_clips import clip_with_events
 from tests.engine.witness import FILE, PREPARED, digest
 from tests.models.oracle import Asked, random_clip
 
-from headstart import Clip, EventTower, Headstart, Sources, Video
+from headstart import EventTower, Headstart, Sources, Video
 from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features
 from headstart.engine.question import Question
 from headstart.errors import CollectError, DraftingError, TrainingError
-from headstart.media.events import Events, SensorSize
 from headstart.speculation.verdict import by_source
 
 pytestmark = pytest.mark.engine
@@ -138,20 +138,6 @@ def test_a_clip_is_seen_with_the_first_word(bridged, witnessed, rng):
     video = Video.from_frames(random_clip(rng) // 2, fps=8)
     bridged.session("short").ask(video, QUESTIONS[0], max_tokens=2)
     assert [PREPARED in line for line in lines(witnessed)[before:]] == [True, False]
-
-
-def clip_with_events(rng, num_events=2000):
-    sensor = SensorSize(96, 72)
-    events = Events.checked(
-        rng.integers(0, sensor.width, num_events),
-        rng.integers(0, sensor.height, num_events),
-        # Longer than the event model can look at: it takes the newest part.
-        np.sort(rng.integers(0, 400_000, num_events)),
-        rng.integers(0, 2, num_events),
-        sensor,
-    )
-    frames = random_clip(rng)
-    return frames, Clip(Video.from_frames(frames, fps=8), events)
 
 
 def ask_until_events_are_seen(bridged, witnessed, clip, words):

@@ -1,9 +1,11 @@
 """A stream that remembers: fewer passes, the same tokens, and nothing shared."""
 
+import asyncio
+
 import pytest
 from tests.models.oracle import random_asked
 
-from headstart import Approximate, Manner, Video
+from headstart import Approximate, ApproximateKv, Manner, Video
 from headstart.errors import ApproximateError
 
 pytestmark = pytest.mark.engine
@@ -71,5 +73,15 @@ def test_asked_outside_a_session_nothing_is_drafted_or_remembered(headstart, rng
 def test_an_engine_for_whole_clips_refuses_to_leave_out_patches(headstart, rng):
     (asked,) = random_asked(rng, 1)
     camera = headstart.session("front camera", manner=Manner(approximate=Approximate(0.5)))
+    video = Video.from_frames(asked.frames, fps=8)
     with pytest.raises(ApproximateError, match="manner=Manner"):
-        camera.ask(Video.from_frames(asked.frames, fps=8), "What is ahead?")
+        camera.ask(video, "What is ahead?")
+
+    async def preview(manner):
+        camera = headstart.session("front camera", manner=manner)
+        return [shown async for shown in camera.stream(video, "What is ahead?")]
+
+    with pytest.raises(ApproximateError, match="manner=Manner"):
+        asyncio.run(preview(Manner(approximate_preview=Approximate(0.5))))
+    with pytest.raises(ApproximateError, match="started without a KV bridge"):
+        asyncio.run(preview(Manner(approximate_preview=ApproximateKv("kv-bridge"))))

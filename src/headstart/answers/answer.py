@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from headstart.answers.timeline import Timeline
+from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.media.approximate import Omission
 from headstart.speculation.verdict import Verdict
 
@@ -26,8 +27,9 @@ class Answer:
     """What became of every draft that the target verified, in order."""
     drafter_timeline: Timeline | None = None
     """Of the drafter's engine, on the same clock, up to its last draft that arrived in time."""
-    approximate: Omission | None = None
-    """What the target was not shown. None: it saw the whole clip, and the words are its own."""
+    approximate: Omission | ApproximateKv | None = None
+    """What the target was not shown, or by what the clip was guessed that it did not look at. None:
+    it saw the whole clip, and the words are its own."""
 
     @property
     def num_passes(self) -> int:

@@ -1,5 +1,6 @@
 """The options of approximate answers, and the lines that say what was left out."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from headstart.errors import ApproximateError
 
 if TYPE_CHECKING:
+    from headstart.bridges.kv_bridge import ApproximateKv
     from headstart.media.approximate import Approximation, Omission
 
 AUTO = "auto"
@@ -30,6 +32,46 @@ Frames = Annotated[
     ),
 ]
 
+Guessed = Annotated[
+    Path | None,
+    typer.Option(
+        "--approximate-kv",
+        exists=True,
+        file_okay=False,
+        help="Let a KV bridge guess what the target would compute of the clip, from its events. The"
+        " answer may differ from the target's own.",
+    ),
+]
+Previewed = Annotated[
+    bool,
+    typer.Option(
+        "--approximate-preview",
+        help="With one of the other --approximate options: show that answer only as a preview, and"
+        " give the target's own.",
+    ),
+]
+
+
+def manner(
+    patches: str | None, frames: str | None, guessed: Path | None, is_preview: bool
+) -> "dict[str, Approximation | ApproximateKv | None]":
+    """What the options ask for, by the names of a `Manner`."""
+    from headstart.bridges.kv_bridge import ApproximateKv
+
+    found: Approximation | ApproximateKv | None = approximation(patches, frames)
+    if guessed is not None:
+        if found is not None:
+            raise ApproximateError(
+                "--approximate-kv shows the target nothing of the clip: give it or --approximate or"
+                " --approximate-frames, one of them"
+            )
+        found = ApproximateKv(guessed)
+    if is_preview and found is None:
+        raise ApproximateError(
+            "--approximate-preview: say what the preview is made from, e.g. --approximate-frames 1"
+        )
+    return {"approximate_preview" if is_preview else "approximate": found}
+
 
 def approximation(patches: str | None, frames: str | None) -> "Approximation | None":
     """What the options ask for; None where the answer is to be the target's own."""
@@ -48,8 +90,15 @@ def approximation(patches: str | None, frames: str | None) -> "Approximation | N
     return None
 
 
-def omission_line(left_out: "Omission") -> str:
+def omission_line(left_out: "Omission | ApproximateKv") -> str:
     """What the answer did not look at."""
+    from headstart.media.approximate import Omission
+
+    if not isinstance(left_out, Omission):
+        return (
+            f"approximate: {left_out.directory} guessed the clip, which the target did not see. The"
+            " answer to the clip may differ."
+        )
     steps = left_out.num_dropped_steps
     return (
         f"approximate: {left_out.num_dropped_patches} of {left_out.num_patches} patches"

@@ -61,6 +61,8 @@ def ask(
     frames: Frames = None,
     approximate: approximating.Patches = None,
     approximate_frames: approximating.Frames = None,
+    approximate_kv: approximating.Guessed = None,
+    approximate_preview: approximating.Previewed = False,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Annotated[
@@ -98,7 +100,9 @@ def ask(
         system,
         engine_arguments(sampling or []),
         lora,
-        approximating.approximation(approximate, approximate_frames),
+        **approximating.manner(
+            approximate, approximate_frames, approximate_kv, approximate_preview
+        ),
     )
     given_schema = None if schema is None else read_schema(schema)
     out = Console()

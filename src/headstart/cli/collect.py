@@ -129,7 +129,7 @@ def collect(
             )
             counts = collection.collect_clips(
                 models,
-                _source(folder, question or [], sensor, drives, clips, held_out),
+                clip_source(folder, question or [], sensor, drives, clips, held_out=held_out),
                 progress,
                 start=partial(_started, verbose=verbose),
                 at_once=at_once,
@@ -175,14 +175,16 @@ def _check_choice(
         )
 
 
-def _source(
+def clip_source(
     folder: Path | None,
     questions: Sequence[str],
     sensor: str | None,
     drives: int,
     clips: int | None,
+    *,
     held_out: bool,
 ) -> "ClipSource":
+    """What the options name: a folder of recordings, or the lab's drives."""
     from headstart.collect.clip_source import folder_source, lab_source
 
     if folder is None:

@@ -53,12 +53,15 @@ def start_headstart(
         interrupts_kept(),
     ):
         loading = progress.add_task(f"starting vLLM with {target}")
+        from headstart.bridges.kv_bridge import ApproximateKv
         from headstart.engine.headstart import Headstart
-        from headstart.engine.options import EventDrafter
+        from headstart.engine.options import EventDrafter, EventTower
 
+        is_tower = isinstance(manner.approximation, ApproximateKv)
+        kind: type[EventTower] | type[EventDrafter] = EventTower if is_tower else EventDrafter
         headstart = Headstart(
             target,
-            drafter=EventDrafter(drafter, {**quiet, **drafter_vllm}) if drafter else None,
+            drafter=kind(drafter, {**quiet, **drafter_vllm}) if drafter else None,
             max_draft_tokens=max_draft_tokens,
             manner=manner,
             num_frames=num_frames,

@@ -1,4 +1,4 @@
-"""`headstart train bridge`: fits a small drafter to what was collected."""
+"""`headstart train`: fits a small drafter to what was collected, or a KV bridge to recordings."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from headstart.cli.collect import LAB_CLIPS, clip_source
 from headstart.cli.errors import report_errors
+from headstart.cli.starting import engine_arguments, quieten
 
 app = typer.Typer(help="Train a learned drafter.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
 def _train() -> None:
-    """A group, so that the kind of drafter is named: `headstart train bridge`."""
+    """A group, so that what is trained is named: `headstart train bridge`."""
 
 
 @app.command()
@@ -61,3 +63,53 @@ def bridge(
     )
     written = run.train(progress.say, progress.of)
     console.print(f"the bridge is in {written}; its card is {written / 'README.md'}")
+
+
+@app.command()
+@report_errors
+def kv(
+    output: Annotated[Path, typer.Argument(help="Where the KV bridge is written.")],
+    target: Annotated[str, typer.Option(help="A Video-LLaVA: a directory, or a name on the hub.")],
+    drafter: Annotated[str, typer.Option(help="An EventGPT, whose tower it will read.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            help="Your recordings with events; without it headstart-lab's drives.",
+        ),
+    ] = None,
+    sensor: Annotated[
+        str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
+    ] = None,
+    drives: Annotated[int, typer.Option(min=2, help="How many of the lab's drives.")] = 40,
+    clips: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"Seconds of each recording, else all; of each of the lab's drives {LAB_CLIPS}.",
+        ),
+    ] = None,
+    drafter_vllm: Annotated[
+        list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Cores to use.")] = 1,
+) -> None:
+    """Train a KV bridge, which guesses what the target computes of a clip from its events.
+
+    Answers by it are approximate.
+    """
+    from headstart.training.kv_run import KvRun
+
+    console = Console()
+    quieten()
+    run = KvRun(
+        target,
+        drafter,
+        clip_source(folder, [], sensor, drives, clips, held_out=False),
+        output,
+        {"use_tqdm_on_load": False, **engine_arguments(drafter_vllm or [])},
+        threads,
+    )
+    written = run.train(lambda line: console.print(line, markup=False, highlight=False))
+    console.print(f"the KV bridge is in {written}; its card is {written / 'README.md'}")

@@ -46,13 +46,19 @@ class FrontEnd:
         drafter: DrafterClient | None,
         *,
         abstain: bool = True,
+        tower_guesses: bool = False,
         listeners: Sequence[AnswerListener] = (),
     ) -> None:
-        """With ``abstain``, the drafter only works for streams where its drafts have paid."""
+        """With ``abstain``, the drafter only works for streams where its drafts have paid.
+
+        A drafter that is a tower looks at every clip for a bridge. If ``tower_guesses``, it looks
+        for a KV bridge instead, at the clips of questions that are answered by that one.
+        """
         self.engine = engine
         self.drafter = drafter
         self._listeners = tuple(listeners)
         self._scenes = Scenes()
+        self.tower_guesses = tower_guesses
         self._worth = DrafterWorth() if abstain else None
 
     @property
@@ -90,6 +96,19 @@ class FrontEnd:
                         block.callback(self._judge, record)
             yield asking
 
+    def can_preview(self, preview: Question) -> bool:
+        """Whether an approximate answer can come before the exact one: not without its tower."""
+        return not preview.guesses_kv or (self.drafter is not None and self.drafter.is_up)
+
+    @contextlib.contextmanager
+    def looking(self, preview: Question, record: RequestRecord) -> Iterator[None]:
+        """Have the tower look at the clip of an approximate preview, where that needs it."""
+        if self.drafter is None or not preview.guesses_kv:
+            yield
+            return
+        with self.drafter.drafting(record.request_id, preview):
+            yield
+
     def _is_judged(self, question: Question) -> bool:
         """Whether this answer counts for what the drafter is worth on its stream.
 
@@ -104,7 +123,8 @@ class FrontEnd:
         if self.drafter is None or not self.has_drafter or question.clip is None:
             return False
         if not self.drafter.speaks:
-            return True  # its tower looks for the bridge, which is judged by itself
+            # Its tower looks for the bridge, which is judged by itself.
+            return not self.tower_guesses or question.guesses_kv
         if not question.is_free:
             return False  # the drafter speaks prose, of which no grammar lets a word through
         return not is_judged or self._worth is None or self._worth.is_wanted(question.stream)

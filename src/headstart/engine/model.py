@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.engine.options import Sources
+from headstart.engine.options import EventDrafter, EventTower, Sources
 from headstart.errors import (
     ApproximateError,
     DraftingError,
@@ -14,6 +14,7 @@ from headstart.errors import (
 )
 from headstart.models.chat.view import ChatView
 from headstart.models.registration import register_configs
+from headstart.models.video_llava.view import VideoLlavaView
 from headstart.models.view import ApproximateView, PicturesView, View, view_of
 from headstart.speculation.text_tokenizer import TextTokenizer
 from headstart.speculation.vocabulary import TextVocabulary
@@ -92,6 +93,26 @@ def approximate_model(model: Model, sources: Sources) -> Model:
             " leave out approximate"
         )
     return replace(model, view=model.view.approximate)
+
+
+def check_guessing(
+    model: Model, drafter: EventDrafter | EventTower | None, sources: Sources
+) -> None:
+    """Raise where no KV bridge can guess what the model computes of a clip."""
+    if not isinstance(model.view, VideoLlavaView):
+        raise ApproximateError(
+            f"{model.name} is no Video-LLaVA, and a KV bridge is for one: leave ApproximateKv out,"
+            " or take Approximate"
+        )
+    if not isinstance(drafter, EventTower):
+        raise ApproximateError(
+            "a KV bridge reads what an event model's tower sees: name the model that it was trained"
+            ' with, Headstart(..., drafter="path/to/eventgpt")'
+        )
+    if sources.bridge is not None:
+        raise ApproximateError(
+            "a bridge and a KV bridge were not tried in one engine: leave out one of them"
+        )
 
 
 def text_tokenizer(tokenizer: Any, num_text_ids: int, opening: str) -> TextTokenizer:

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headstart.answers.timeline import Span
+from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.engine.manner import Manner
 from headstart.engine.request_tags import RequestTags
 from headstart.errors import SchemaError
@@ -40,6 +41,17 @@ class Question:
     is_private: bool = False
     """Whether its answer is to be written to no log."""
 
+    @property
+    def guesses_kv(self) -> bool:
+        """Whether it is answered by what a KV bridge guesses of the clip."""
+        return isinstance(self.manner.approximate, ApproximateKv)
+
+    def approximate_preview(self) -> "Question":
+        """The question whose answer previews this one's."""
+        approximate = self.manner.approximate_preview
+        manner = replace(self.manner, approximate=approximate, approximate_preview=None)
+        return replace(self, manner=manner, previews=False)
+
     def tags(self, name: str) -> RequestTags | None:
         """What the request to vLLM says to the drafters."""
         if not self.is_drafted:
@@ -52,6 +64,7 @@ class Question:
             self.prediction or (),
             name,
             self.previews,
+            guesses_kv=self.guesses_kv,
         )
 
 

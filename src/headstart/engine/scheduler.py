@@ -27,11 +27,13 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.bridges.pooling import DRAFTER
+from headstart.engine.approximate_answers import ApproximateAnswers
 from headstart.engine.draft_room import num_missing, num_wanted
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
 from headstart.engine.installation import require_engine
+from headstart.engine.kv_guessing import KvGuessing
 from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.padded_sizes import padded_sizes
 from headstart.engine.pass_clock import PassClock
@@ -128,6 +130,7 @@ class HeadstartScheduler(Scheduler):
         self.remembered = Remembered(self._cascade)
         answer_calls()
         self._clips = SeenClips(self.ec_connector, self._cascade)
+        self._approximate = ApproximateAnswers()
         self._channel: SchedulerEnd | None = None
         if options.channel is not None:
             self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
@@ -165,6 +168,7 @@ class HeadstartScheduler(Scheduler):
         prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
         self._cascade.begin(tags.request(request_id, prompt))
         self._clips.begin(request)
+        self._approximate.begin(request_id, tags, request.output_token_ids)
         self._records[request_id] = PassRecord()
         if tags.prediction:
             draft = Draft(tags.prediction, "caller", time.monotonic())
@@ -181,6 +185,8 @@ class HeadstartScheduler(Scheduler):
             self._cascade.post(request_id, heard)
         else:
             self._cascade.see(request_id, {DRAFTER: heard})
+            if isinstance(self.connector, KvGuessing):
+                self.connector.see(request_id, heard)
 
     def _handle_stopped_request(self, request: Request) -> bool:
         """An answer is complete; a request whose prompt grows may go on after it."""
@@ -210,6 +216,7 @@ class HeadstartScheduler(Scheduler):
 
     def _forget(self, request_id: str) -> None:
         self._clips.forget(request_id)
+        self._approximate.forget(request_id)
         self._records.pop(request_id, None)
         self._sampled.discard(request_id)
         self._shown.discard(request_id)
@@ -220,8 +227,11 @@ class HeadstartScheduler(Scheduler):
     def _answer(self, request: Request) -> tuple[int, ...]:
         """All that was said, if it came to an end; nothing of an answer that was aborted.
 
-        Stop strings are looked for in vLLM's front end, which aborts the request it finds one in.
+        Nor of an approximate preview, so that nobody learns from it. Stop strings are looked for in
+        vLLM's front end, which aborts the request it finds one in.
         """
+        if self._approximate.is_preview(request.request_id):
+            return ()
         said, params = tuple(request.output_token_ids), request.sampling_params
         if request.status in _ANSWERED:
             return said
@@ -374,6 +384,8 @@ class HeadstartScheduler(Scheduler):
 
     def _proposal(self, request: Request, room: int) -> list[int]:
         request_id, said = request.request_id, request.output_token_ids
+        if (preview := self._approximate.draft(request_id)) is not None:
+            self._cascade.post(request_id, preview)
         draft = self._cascade.propose(request_id, said, min(room, num_wanted(request)))
         if request.use_structured_output and request.status == RequestStatus.RUNNING:
             # Its grammar is compiled; what that would refuse is not proposed.

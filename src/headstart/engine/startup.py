@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from headstart.engine.drafter.channel import ChannelLease
@@ -117,8 +118,12 @@ class Engines:
         sources: Sources,
         max_draft_tokens: int,
         vllm: Mapping[str, Any],
+        kv_bridge: Path | None = None,
     ) -> None:
-        """Start both; return when both are up. Where one cannot start, neither is left running."""
+        """Start both; return when both are up. Where one cannot start, neither is left running.
+
+        With a ``kv_bridge``, what the drafter sees is for that one alone.
+        """
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
             arguments, client = dict(vllm), None
             view = model.view if max_draft_tokens else model.view.whole
@@ -126,7 +131,11 @@ class Engines:
                 arguments |= model_arguments(view, max_draft_tokens, vllm)
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
-                sources.check_files(drafter)
+                sources.check_files(drafter if kv_bridge is None else None)
+                if kv_bridge is not None:
+                    from headstart.engine.kv_guessing import guessing_arguments  # needs vLLM
+
+                    arguments |= guessing_arguments(kv_bridge, vllm)
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
                 translated = translated_for(model.name, drafter)
@@ -143,7 +152,9 @@ class Engines:
             undo.callback(engine.shutdown)
             if client is not None:
                 client.wait_ready()
-            front_end = FrontEnd(engine, client, abstain=sources.abstain)
+            front_end = FrontEnd(
+                engine, client, abstain=sources.abstain, tower_guesses=kv_bridge is not None
+            )
             self.target = Target(view, front_end)
             self._ending = undo.pop_all()
 
