@@ -116,3 +116,33 @@ def test_the_parameters_of_an_event_model_are_those_of_its_weights(trained_pair)
     assert 0 < seeing < sum(sizes.values())
     assert counted["tower_and_projector"] == seeing
     assert counted["language_model"] == sum(sizes.values()) - seeing
+
+
+def test_what_an_answer_waits_for_is_told_from_what_is_done_meanwhile():
+    pytest.importorskip("headstart_lab")
+    from benchmarks.engine_waits import DRAFT, LAY_OUT, MEANWHILE, TAKE, Call, parts
+
+    fed = [Call(LAY_OUT, 0.000, 0.001), Call(MEANWHILE, 0.001, 0.002), Call(TAKE, 0.050, 0.051)]
+    prompt = [
+        Call(LAY_OUT, 0.100, 0.113),
+        Call(DRAFT, 0.101, 0.112),
+        Call(MEANWHILE, 0.114, 0.121),
+        Call(TAKE, 0.213, 0.214),
+    ]
+    later = [Call(LAY_OUT, 0.220, 0.221), Call(MEANWHILE, 0.221, 0.2215), Call(TAKE, 0.240, 0.242)]
+    spent = {
+        part: [round(ms, 6) for ms in all_ms]
+        for part, all_ms in parts([*fed, *prompt, *later]).items()
+    }
+    assert spent == {
+        "prompt: laid out": [13.0],
+        "prompt: of it drafting": [11.0],
+        "prompt: computed": [100.0],
+        "prompt: meanwhile": [7.0],
+        "prompt: taken in": [1.0],
+        "later: laid out": [1.0],
+        "later: of it drafting": [0.0],
+        "later: computed": [19.0],
+        "later: meanwhile": [0.5],
+        "later: taken in": [2.0],
+    }

@@ -75,11 +75,12 @@ def test_a_slow_source_that_is_not_heard_is_judged_at_few_passes(share, expected
 
 def test_times_are_the_latest_and_interruptions_are_not_believed():
     times = AskingTimes()
-    assert times.seconds("never timed") == 0.0
+    assert times.seconds("never timed", False) == 0.0
     for _ in range(100):
-        times.note("source", 0.001)
-    times.note("source", 10.0)
-    assert times.seconds("source") < 0.0015
+        times.note("source", False, 0.001)
+    times.note("source", False, 10.0)
+    assert times.seconds("source", False) < 0.0015
+    assert times.seconds("source", True) == 0.0
     for _ in range(100):
-        times.note("source", 0.002)
-    assert times.seconds("source") == pytest.approx(0.002, rel=0.05)
+        times.note("source", False, 0.002)
+    assert times.seconds("source", False) == pytest.approx(0.002, rel=0.05)

@@ -15,6 +15,7 @@ from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.layers import read
 from headstart.bridges.mixture import guess
 from headstart.speculation import bridge as module
+from headstart.speculation import bridged_answer
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
@@ -44,7 +45,7 @@ def made(seed=0):
 
 @pytest.fixture
 def drafter(monkeypatch):
-    monkeypatch.setattr(module, "MIN_CHANCE", 0.0)  # random weights are never sure
+    monkeypatch.setattr(bridged_answer, "MIN_CHANCE", 0.0)  # random weights are never sure
     return made()
 
 
@@ -98,7 +99,7 @@ def test_how_much_is_read_at_a_time_changes_no_draft(drafter, monkeypatch, num_r
         return found, np.round(made_now._requests["r"]._chances[:10], 4).tolist()
 
     wanted = drafts(drafter)
-    monkeypatch.setattr(module, "COPY_TOKENS", num_read)
+    monkeypatch.setattr(bridged_answer, "COPY_TOKENS", num_read)
     assert drafts(made()) == wanted
     assert max(map(len, wanted[0])) > 3
 
@@ -239,3 +240,33 @@ def test_a_prepared_request_is_drafted_alike(drafter):
     for name in ("prepared", "not"):
         drafter.see(name, looked())
     assert drafter.propose("prepared", (), 8) == drafter.propose("not", (), 8)
+
+
+def test_a_draft_says_by_how_many_words_memory_found_its_part(drafter):
+    answered(drafter)
+    drafter.begin(request())
+    for place in (0, 3, 9):
+        found = drafter.memory.propose("r", ANSWER[:place], 6)
+        assert drafter.propose("r", ANSWER[:place], 6).match == found.match
+    assert found.match > 8
+    assert drafter.propose("r", (59, 59, 59), 6).match == 0
+
+
+def test_features_are_looked_at_when_it_gets_ready_and_not_when_they_come(drafter, monkeypatch):
+    """They come with a pass's words, which would wait."""
+    looked_at, look = [], drafter.bridge.network.look
+
+    def noted(reading, features):
+        looked_at.append(sorted(features))
+        look(reading, features)
+
+    monkeypatch.setattr(drafter.bridge.network, "look", noted)
+    drafter.begin(request())
+    drafter.propose("r", (), 8)
+    drafter.see("r", looked())
+    assert looked_at == [[]]
+    drafter.prepare("r")
+    assert looked_at == [[], ["eye"]]
+    drafter.propose("r", (), 8)
+    drafter.prepare("r")
+    assert looked_at == [[], ["eye"]]

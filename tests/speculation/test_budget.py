@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from headstart.speculation.budget import DraftBudget
+from headstart.speculation.budget import PLAIN_EARLY, DraftBudget
 from headstart.speculation.earnings import LATER, OPENING, Earnings, Judged
 from headstart.speculation.pass_costs import PassCosts
 
@@ -268,3 +268,15 @@ def test_tokens_that_only_fill_up_a_padded_size_are_free():
     assert budget.budget.draft_length(survival, 32) == 2
     budget.budget.spend(2)
     assert budget.budget.draft_length(survival, 32) == 0
+
+
+def test_a_pass_with_the_prompt_never_goes_without_a_draft_for_comparison():
+    """It is not compared with passes that only decode, so nothing would be learnt by it."""
+    budgeted = Budgeted(judged())
+    for _ in range(PLAIN_EARLY):
+        assert budgeted.length(GOOD) > 0
+        budgeted.budget.pass_ended(16, 0.020)
+    assert budgeted.length(GOOD) == 0
+    shares = budgeted.earnings.survival(GOOD, CAMERA, LATER).shares
+    assert budgeted.budget.draft_length(shares, 32, with_prompt=True) > 0
+    assert budgeted.length(GOOD) == 0  # the next pass that only decodes is still the one

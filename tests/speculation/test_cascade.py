@@ -5,9 +5,10 @@ import pytest
 from tests.speculation.scripted import Script, Scripted
 
 from headstart.errors import DraftingError
-from headstart.speculation.cascade import MAX_REQUESTS, MIN_MEMORY_TOKENS, Cascade
+from headstart.speculation.cascade import MAX_REQUESTS, Cascade
 from headstart.speculation.draft import NOTHING, Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.expectations import MIN_MEMORY_TOKENS
 from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import Ngram
 from headstart.speculation.verdict import Verdict

@@ -345,8 +345,13 @@ class HeadstartScheduler(Scheduler):
 
     def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> Any:
         """vLLM asks for it while the workers compute the step: time for drafters to get ready."""
-        for new in scheduler_output.scheduled_new_reqs:
-            self._cascade.prepare(new.req_id)
+        if self._cascade.prepares:
+            computed = [
+                name for name in scheduler_output.num_scheduled_tokens if name in self._records
+            ]
+            self._cascade.while_computing(
+                {name: self.requests[name].output_token_ids for name in computed}
+            )
         return super().get_grammar_bitmask(scheduler_output)
 
     def update_from_output(

@@ -66,12 +66,16 @@ class DraftBudget:
             return None
         return (self._cost.step_s + self.costs.prompts_s) / self._batch
 
-    def draft_length(self, survival: Sequence[float], max_tokens: int) -> int:
+    def draft_length(
+        self, survival: Sequence[float], max_tokens: int, *, with_prompt: bool = False
+    ) -> int:
         """How many tokens of a draft to pay for now; 0 is to abstain.
 
-        ``survival`` is the chance that the draft is right up to each of its tokens.
+        ``survival`` is the chance that the draft is right up to each of its tokens. A pass that
+        also computes the request's prompt is compared with no other, so it is never the one that
+        goes without a draft for comparison.
         """
-        if max_tokens < 1 or self._plain:
+        if max_tokens < 1 or (self._plain and not with_prompt):
             return 0
         # Shares fall, and the first alone is mostly enough: this is asked twice a request and pass.
         if not survival or (survival[0] < MIN_EARNED and sum(survival[:max_tokens]) < MIN_EARNED):

@@ -42,7 +42,8 @@ class Found(list[int]):
     """Tokens that were looked up, and by how many of the last confirmed ones.
 
     A drafter may return it in place of other sequences. Then drafts after long matches and after
-    short ones are judged apart, and each is as long as its kind is worth.
+    short ones are judged apart, and each is as long as its kind is worth. Drafters that follow the
+    same match are compared with each other by it.
     """
 
     def __init__(self, tokens: Iterable[int], match: int) -> None:
@@ -112,10 +113,16 @@ class RememberingDrafter(Drafter, Protocol):
 
 @runtime_checkable
 class PreparingDrafter(Drafter, Protocol):
-    """A drafter that can do some of its work while the target computes."""
+    """A drafter that takes time, and can spend some of it while the target computes.
+
+    Where a cascade does not ask it for a pass, it may ask it during the pass, only to judge it.
+    """
 
     def prepare(self, request_id: str) -> None:
-        """The target computes the request's prompt: get ready to draft. May never be called."""
+        """The target computes a pass of the request: get ready for the next draft.
+
+        May be called in every pass, or never.
+        """
         ...
 
 

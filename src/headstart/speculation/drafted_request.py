@@ -1,0 +1,65 @@
+"""One request as a cascade sees it: its board, and the passes that sources were asked for."""
+
+from dataclasses import dataclass, field
+
+from headstart.speculation.board import DraftBoard
+from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import DraftRequest
+from headstart.speculation.expectations import ExpectedSource
+
+MAX_JUDGED_PASSES = 8  # of one answer, spread over it: bounds the time of finishing it
+
+
+@dataclass(slots=True)
+class AskedPass:
+    """What the target was about to compute when sources were asked."""
+
+    at: int
+    """How many tokens of the answer were confirmed."""
+    max_tokens: int
+    when_s: float
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """Of the sources that were asked, before the budget cut them."""
+
+
+@dataclass(slots=True)
+class DraftedRequest:
+    """Not thread-safe, but for the board."""
+
+    request: DraftRequest
+    board: DraftBoard
+    posted_at_s: dict[str, float] = field(default_factory=dict)
+    sources: dict[bool, list[ExpectedSource]] = field(default_factory=dict)
+    """Before the first token, and after it: the sources in the order of asking."""
+    passes: list[AskedPass] = field(default_factory=list)
+    """Some of them."""
+    stride: int = 1
+    num_passes: int = 0
+    last_at: int = -1
+
+    def note(self, asked: AskedPass) -> None:
+        """Keep every first, second, fourth... pass, so that those kept span the answer."""
+        if asked.at == self.last_at:  # nothing was said since it was asked last
+            if self.passes[-1].at == asked.at:
+                self.passes[-1] = asked
+            return
+        self.last_at = asked.at
+        if self.num_passes % self.stride == 0:
+            if len(self.passes) == MAX_JUDGED_PASSES:
+                del self.passes[1::2]
+                self.stride *= 2
+            if self.num_passes % self.stride == 0:
+                self.passes.append(asked)
+        self.num_passes += 1
+
+    def unheard(self, source: str) -> AskedPass | None:
+        """The pass under way, if nothing like it shows yet how good the source is.
+
+        A source is judged at one opening and at one later pass at least.
+        """
+        if not self.passes or self.passes[-1].at != self.last_at:
+            return None
+        under_way = self.passes[-1]
+        is_opening = not under_way.at
+        alike = (asked for asked in self.passes if (not asked.at) == is_opening)
+        return None if any(source in asked.drafts for asked in alike) else under_way
