@@ -8,7 +8,7 @@ DRAFTER ?= build/tiny/drafter
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 
-.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures clean
+.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures first-hour clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -84,6 +84,9 @@ bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than 
 
 figures: setup ## every table and the picture of README.md and docs, from benchmarks/results
 	$(BIN)/python -m benchmarks.figures
+
+first-hour: ## README's commands and a first live answer, from nothing; the seconds of each
+	$(PYTHON) -m benchmarks.first_hour
 
 format: setup
 	$(BIN)/ruff format

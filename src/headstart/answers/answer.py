@@ -28,6 +28,9 @@ class Answer:
     """Of the drafter's engine, on the same clock, up to its last draft that arrived in time."""
     approximate: Omission | None = None
     """What the target was not shown. None: it saw the whole clip, and the words are its own."""
+    margins: tuple[float, ...] = ()
+    """By how many nats each token was likelier than the next likely one, where the manner's
+    sampling asks for two ``logprobs`` or more and the answer was not streamed."""
 
     @property
     def num_passes(self) -> int:
