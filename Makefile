@@ -10,7 +10,7 @@ export VLLM_NO_USAGE_STATS := 1
 export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures \
-	dist licences seams reference site clean
+	dist licences seams reference site first-hour clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 
@@ -102,6 +102,9 @@ reference: setup ## the pages of docs/reference, from the code
 site: setup ## the documents as a site in build/site; a warning is an error
 	$(BIN)/mkdocs build --strict
 	@echo 'to read it: $(BIN)/python -m http.server --directory build/site --bind 127.0.0.1 8080'
+
+first-hour: ## README's commands and a first live answer, from nothing; the seconds of each
+	$(PYTHON) -m benchmarks.first_hour
 
 format: setup
 	$(BIN)/ruff format

@@ -66,6 +66,8 @@ SHARED_ENGINES = (
         "tests/engine/test_schema.py",
         "tests/bench/test_workload_json.py",
         "tests/bench/test_live_workload.py",
+        "tests/bench/test_equality.py",
+        "tests/bench/test_gpu_parts.py",
         "tests/live/test_live_session.py",
         "tests/live/test_standing.py",
         "tests/live/test_watching.py",

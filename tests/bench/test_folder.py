@@ -5,7 +5,7 @@ import pytest
 from headstart_lab.street import street_video
 from PIL import Image
 
-from headstart.bench.folder import clips_in
+from headstart.bench.folder import clips_in, paced_workloads
 from headstart.errors import BenchError, MediaError
 from headstart.media.events import Events, SensorSize
 from headstart.media.simulation import simulate
@@ -87,3 +87,19 @@ def test_what_is_missing_is_named(tmp_path):
     note.unlink()
     with pytest.raises(MediaError, match=r"timestamps\.txt"):
         clips_in(tmp_path, 4, 8)
+
+
+def test_one_video_becomes_whole_clips_and_the_same_ones_live(tmp_path):
+    street_video(num_frames=80).write(tmp_path / "drive.mp4")  # 3.2 s
+    whole, live = paced_workloads(tmp_path / "drive.mp4", ["What?"], 10, 32, num_frames=5)
+    items = whole.camera(0, 0)
+    assert live.camera(1, 0) == items
+    assert len(items) == 3
+    assert (whole.is_live, live.is_live, live.frame_s) == (False, True, 0.2)
+    for item in items:
+        # A model that reads times reads the same ones live and of a whole clip.
+        assert item.clip.video.times_us.tolist() == [0, 200_000, 400_000, 600_000, 800_000]
+    pictures = [item.clip.video.frames for item in items]
+    assert not np.array_equal(pictures[0], pictures[1])
+    with pytest.raises(BenchError, match="fewer than 60 frames: give one with more"):
+        paced_workloads(tmp_path / "drive.mp4", [], 10, 32, num_frames=60)

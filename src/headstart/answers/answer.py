@@ -30,6 +30,9 @@ class Answer:
     approximate: Omission | ApproximateKv | None = None
     """What the target was not shown, or by what the clip was guessed that it did not look at. None:
     it saw the whole clip, and the words are its own."""
+    margins: tuple[float, ...] = ()
+    """By how many nats each token was likelier than the next likely one, where the manner's
+    sampling asks for two ``logprobs`` or more and the answer was not streamed."""
 
     @property
     def num_passes(self) -> int:

@@ -20,6 +20,13 @@ SILENT = Sources(drafters=())
 # A model that was not taught JSON fills its answer with blanks where a grammar allows them.
 TIGHT_JSON = {"backend": "xgrammar", "disable_any_whitespace": True}
 PEER_DRAFTS = {"per_request_spec_decode_metrics": "summary"}
+UNCACHED: Mapping[str, Any] = {
+    "mm_processor_cache_gb": 0,
+    "enable_mm_processor_stats": False,
+    "structured_outputs_config": TIGHT_JSON,
+}
+"""Every clip is new, as on a camera. The vision tower is not timed: every answer would wait for the
+question how long it took."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +59,12 @@ class Rig:
     bridge: Path | None = None
     memory_log: Path | None = None
     """Answers that memory and the bridge know from the start."""
+    usual: Mapping[str, Any] = field(default_factory=lambda: UNCACHED)
+    """What every engine is told, unless ``vllm`` or the method says otherwise."""
 
     def start(self, method: Method) -> Headstart:
-        """An engine for one method. Every clip is new to it, as on a camera: nothing is cached.
-
-        The vision tower is not timed, which would make every answer wait for the question how long
-        it took, except where that is the method.
-        """
-        fixed = {
-            "mm_processor_cache_gb": 0,
-            "enable_mm_processor_stats": False,
-            "structured_outputs_config": TIGHT_JSON,
-        }
-        arguments = {**fixed, **self.vllm, **method.vllm, **method.resources.arguments}
+        """An engine for one method."""
+        arguments = {**self.usual, **self.vllm, **method.vllm, **method.resources.arguments}
         if method.sources is None:
             with method.resources.taken():
                 return Headstart(

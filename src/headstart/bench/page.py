@@ -38,25 +38,38 @@ dt{color:var(--grey)}dd{margin:0;overflow-wrap:anywhere}li{margin-bottom:4px}
 
 def page(result: BenchResult) -> str:
     """The whole document."""
-    environment = result.environment
-    workloads = list(dict.fromkeys(name for name, _ in result.measured()))
-    parts = [
-        "<!doctype html><html lang=en><head><meta charset=utf-8>",
-        '<meta name=viewport content="width=device-width,initial-scale=1">',
-        f"<title>headstart bench {escape(str(environment.get('date', '')))}</title>",
-        f"<style>{_STYLE}</style></head><body>",
+    date = str(result.environment.get("date", ""))
+    return document(
+        f"headstart bench {date}",
         "<h1>headstart bench</h1>",
-        f"<p class=soft>{escape(str(environment.get('date', '')))},"
-        f" {escape(str(environment.get('machine', '')))}</p>",
+        f"<p class=soft>{escape(date)}, {escape(str(result.environment.get('machine', '')))}</p>",
+        *measured(result),
+        _forecasts(result),
+        _notes(result),
+        _about(result),
+    )
+
+
+def document(title: str, *parts: str) -> str:
+    """An HTML document of these parts, in the style of the bench's pages."""
+    head = (
+        "<!doctype html><html lang=en><head><meta charset=utf-8>"
+        '<meta name=viewport content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
+    )
+    return "".join([head, *parts, "</body></html>\n"])
+
+
+def measured(result: BenchResult) -> list[str]:
+    """How to read the figures, and a section for each workload."""
+    summary = result.summary()
+    workloads = dict.fromkeys(name for name, _ in result.measured())
+    return [
         "<p>Wall time of whole answers, prefill included, against bare vLLM in the same run. Above"
         " 1.00 is faster than bare vLLM; brackets hold the 95% interval.</p>",
+        *(_loads(result, name) for name in dict.fromkeys(load.workload for load in result.loads)),
+        *(_section(result, workload, summary[workload]) for workload in workloads),
     ]
-    summary = result.summary()
-    parts += [_loads(result, name) for name in dict.fromkeys(x.workload for x in result.loads)]
-    for workload in workloads:
-        parts.append(_section(result, workload, summary[workload]))
-    parts += [_forecasts(result), _notes(result), _about(result), "</body></html>\n"]
-    return "".join(parts)
 
 
 def _loads(result: BenchResult, workload: str) -> str:

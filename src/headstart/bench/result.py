@@ -207,9 +207,9 @@ class BenchResult:
             row["cameras_held_bare"] = self.cameras[BARE]["held"]
         return row
 
-    def write(self, path: Path) -> None:
-        """Write everything as JSON."""
-        whole = {
+    def as_json(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
             "format": FORMAT,
             "summary": self.summary(),
             "environment": self.environment,
@@ -224,30 +224,37 @@ class BenchResult:
             ],
             "samples": [sample.as_json() for sample in self.samples],
         }
-        path.write_text(json.dumps(whole, separators=(",", ":")) + "\n")
+
+    def write(self, path: Path) -> None:
+        """Write everything as JSON."""
+        path.write_text(json.dumps(self.as_json(), separators=(",", ":")) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read what `write` wrote."""
         try:
-            given = json.loads(path.read_text())
-            if given["format"] != FORMAT:
-                raise BenchError(f"{path} is of format {given['format']}: measure again")
-            return cls(
-                environment=given["environment"],
-                samples=tuple(Sample.parse(sample) for sample in given["samples"]),
-                blocks=tuple(Block(**block) for block in given["blocks"]),
-                notes=tuple(given["notes"]),
-                workloads=given["workloads"],
-                methods=given["methods"],
-                live=tuple(given.get("live", ())),
-                cameras=given.get("cameras", {}),
-                loads=tuple(PlayedLoad(**load) for load in given.get("loads", ())),
-            )
+            return cls.parse(json.loads(path.read_text()))
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise BenchError(
                 f"{path} is no result of `headstart bench` ({error!r}); give a bench.json"
             ) from error
+
+    @classmethod
+    def parse(cls, given: Any) -> Self:
+        """The result that `as_json` gave."""
+        if given["format"] != FORMAT:
+            raise BenchError(f"the result is of format {given['format']}: measure again")
+        return cls(
+            environment=given["environment"],
+            samples=tuple(Sample.parse(sample) for sample in given["samples"]),
+            blocks=tuple(Block(**block) for block in given["blocks"]),
+            notes=tuple(given["notes"]),
+            workloads=given["workloads"],
+            methods=given["methods"],
+            live=tuple(given.get("live", ())),
+            cameras=given.get("cameras", {}),
+            loads=tuple(PlayedLoad(**load) for load in given.get("loads", ())),
+        )
 
 
 def tokens_per_pass(samples: list[Sample]) -> float:

@@ -11,6 +11,7 @@ from headstart.cli import (
     doctor,
     evaluate,
     events,
+    gpu_report,
     memory,
     plan,
     replay,
@@ -32,6 +33,7 @@ app.command("ask")(ask.ask)
 app.command("collect")(collect.collect)
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluate.evaluate)
+app.command("gpu-report")(gpu_report.gpu_report)
 app.command("plan")(plan.plan)
 app.command("replay")(replay.replay)
 app.command("serve")(serve.serve)

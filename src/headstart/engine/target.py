@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from headstart.answers.preview import Shown
 from headstart.answers.timeline import Timeline
 from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.engine.approximate_preview import previewing
+from headstart.engine.chosen_settings import chosen_settings
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.feeder import Feed, Feeder
 from headstart.engine.front_end import Asking, FrontEnd
@@ -63,6 +64,11 @@ class Target:
         self._engine = front_end.engine
         self._on_fed = on_fed
         self._adapters: dict[str, int] = {}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What vLLM chose where it was not told; see `chosen_settings`."""
+        return chosen_settings(self._engine.vllm_config)
 
     async def ask(self, question: Question, *, streaming: bool) -> AsyncGenerator[Shown | Answer]:
         """What is shown of the answer as it comes, then the `Answer`.
@@ -334,7 +340,16 @@ def _answer(text: str, completion: Any, record: RequestRecord, beside: Timeline 
         ),
         verdicts=record.verdicts,
         drafter_timeline=beside,
+        margins=_margins(completion.logprobs or (), len(record.token_ids)),
     )
+
+
+def _margins(logprobs: Sequence[Mapping[int, Any]], num_tokens: int) -> tuple[float, ...]:
+    """How far ahead of the next likely token each of an answer's tokens was."""
+    ranked = [sorted((one.logprob for one in place.values()), reverse=True) for place in logprobs]
+    if len(ranked) != num_tokens or any(len(place) < 2 for place in ranked):
+        return ()
+    return tuple(place[0] - place[1] for place in ranked)
 
 
 def _accepted(completion: Any, num_tokens: int) -> tuple[int, ...]:

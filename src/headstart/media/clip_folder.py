@@ -1,4 +1,4 @@
-"""A folder of recordings as streams of clips, each a second long.
+"""A folder of recordings, or one of them, as streams of clips, each a second long.
 
 DSEC: ``<sequence>/events/left/events.h5`` with ``<sequence>/images/timestamps.txt`` and
 ``<sequence>/images/left/rectified/*.png``. Otherwise each video of the folder is a recording, and
@@ -29,7 +29,12 @@ DSEC_SENSOR = SensorSize(640, 480)
 
 
 def folder_streams(folder: Path, sensor: SensorSize | None = None) -> list[ClipStream]:
-    """The recordings of a folder, by name. ``sensor`` is for event files that say no size."""
+    """The recordings of a folder, by name, or the one video that ``folder`` is.
+
+    ``sensor`` is for event files that say no size.
+    """
+    if folder.is_file():
+        return [VideoStream(folder.name, folder, sensor)]
     sequences = sorted(path.parents[2] for path in folder.rglob(DSEC_EVENTS))
     if sequences:
         return [DsecStream(str(path.relative_to(folder)), path) for path in sequences]
