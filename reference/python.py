@@ -20,7 +20,7 @@ _GROUPS = {
         "LiveClient",
     ),
     "Clips": ("Clip", "ClipFiles", "Video", "Events"),
-    "Approximate answers": ("Approximate", "ApproximateFrames"),
+    "Approximate answers": ("Approximate", "ApproximateFrames", "ApproximateKv"),
     "Errors": ("HeadstartError",),
 }
 _INTERFACES = {
