@@ -12,7 +12,7 @@ from headstart.bench.result import BARE, BenchResult
 from headstart.bench.run import BenchPlan, Run
 from headstart.bench.workloads import Workload
 from headstart.engine.headstart import Headstart
-from headstart.engine.installation import installed_version
+from headstart.engine.host_facts import installed_version
 from headstart.errors import BenchError, EngineStartError, HeadstartError
 
 SHARED_MEMORY: Mapping[str, Any] = {"gpu_memory_utilization": 0.45}
