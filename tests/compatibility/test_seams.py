@@ -99,7 +99,7 @@ def test_a_change_is_found_where_it_matters(own, engine, tmp_path, before, after
 
 def test_a_digest_does_not_depend_on_the_python_that_made_it(engine):
     # Of Python 3.11; a file of digests is read by all versions.
-    assert digest(engine, "engine.core.made") == "PINNED"
+    assert digest(engine, "engine.core.made") == "d1407f93998fb1b0"
 
 
 def test_seams_of_an_unknown_version_say_which_there_are():
@@ -126,8 +126,8 @@ def other_vllm(tmp_path_factory):
     shutil.copytree(installed_vllm(), copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     scheduler = copy / "v1" / "core" / "sched" / "scheduler.py"
     text = scheduler.read_text()
-    assert "def _preempt_request(self, request: Request," in text
-    scheduler.write_text(text.replace("def _preempt_request(self,", "def _preempt_request(me,"))
+    assert text.count("def _preempt_request(") == 1
+    scheduler.write_text(text.replace("def _preempt_request(", "def _preempt_request(me, "))
     (copy / "renderers" / "base.py").unlink()
     return copy
 
