@@ -139,12 +139,14 @@ def doctor(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_doctor_finds_every_seam_in_the_installed_vllm():
     done = doctor("--seams")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 changed, 0 gone" in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_names_what_another_vllm_has_changed(other_vllm):
     done = doctor("--vllm", str(other_vllm))
     assert done.returncode == 1
