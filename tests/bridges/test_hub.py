@@ -62,7 +62,7 @@ except HeadstartError as error:
         env={**os.environ, **settings, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
