@@ -28,8 +28,9 @@ DISTRIBUTIONS = {
 BUILD = """
 import sys
 from setuptools import build_meta
-build_meta.build_sdist(sys.argv[1])
-build_meta.build_wheel(sys.argv[1])
+output = sys.argv[1]  # setuptools writes into sys.argv
+build_meta.build_sdist(output)
+build_meta.build_wheel(output)
 """
 FILE_MODE, PROGRAM_MODE = 0o644, 0o755
 

@@ -108,7 +108,9 @@ def judged(name: str, brought_by: str) -> Package:
         metadata.get("License"),
         *(line.rpartition(" :: ")[2] for line in classifiers if line.startswith("License ::")),
     ]
-    names = [KNOWN["spelled"].get(one, one) for one in stated if one]
+    # Some have the whole text in the field; its first line is the name.
+    lines = [one.strip().splitlines()[0].strip() for one in stated if one and one.strip()]
+    names = [KNOWN["spelled"].get(one, one) for one in lines]
     accepted = next((one for one in names if is_accepted(one)), None)
     return Package(name, accepted or ", ".join(names)[:60], "", brought_by, accepted is not None)
 

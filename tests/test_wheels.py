@@ -9,6 +9,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from headstart.engine.installation import VLLM_VERSION
 from tests.test_base_install import requirements_directory
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +78,7 @@ def modules(package: Path) -> set[str]:
 def test_headstart_brings_its_modules_its_types_and_its_pages_and_no_lab(headstart_wheel):
     files = files_in(headstart_wheel)
     pages = {f"headstart/serve/{name}" for name in ("page.html", "live.html", "live_camera.js")}
-    seams = {"headstart/compatibility/vllm-0.32.0.json"}
+    seams = {f"headstart/compatibility/vllm-{VLLM_VERSION}.json"}
     assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", *pages, *seams}
     assert headstart_wheel.stat().st_size < 1_000_000
 

@@ -62,7 +62,7 @@ except HeadstartError as error:
         env={**os.environ, **settings, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -99,6 +99,7 @@ def test_it_is_fetched_by_name_and_then_found_without_the_hub(hub, home, publish
     assert len(hub.requests) == num_requests
 
 
+@pytest.mark.slow
 def test_it_drafts_for_the_same_target(hub, home, published):
     done = run(LOAD, hub, home, NAME)
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ import pytest
 from headstart.compatibility.seams import Seams, digest
 from headstart.compatibility.source_tree import SourceTree
 from headstart.compatibility.touched import seams_now, touched
+from headstart.engine.installation import VLLM_VERSION
 from headstart.errors import CompatibilityError
 
 ROOT = Path(__file__).parents[2]
@@ -99,11 +100,11 @@ def test_a_change_is_found_where_it_matters(own, engine, tmp_path, before, after
 
 def test_a_digest_does_not_depend_on_the_python_that_made_it(engine):
     # Of Python 3.11; a file of digests is read by all versions.
-    assert digest(engine, "engine.core.made") == "PINNED"
+    assert digest(engine, "engine.core.made") == "d1407f93998fb1b0"
 
 
 def test_seams_of_an_unknown_version_say_which_there_are():
-    with pytest.raises(CompatibilityError, match=r"only of 0\.32\.0"):
+    with pytest.raises(CompatibilityError, match=f"only of {VLLM_VERSION}"):
         Seams.of("9.9")
 
 
@@ -126,8 +127,8 @@ def other_vllm(tmp_path_factory):
     shutil.copytree(installed_vllm(), copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     scheduler = copy / "v1" / "core" / "sched" / "scheduler.py"
     text = scheduler.read_text()
-    assert "def _preempt_request(self, request: Request," in text
-    scheduler.write_text(text.replace("def _preempt_request(self,", "def _preempt_request(me,"))
+    assert text.count("def _preempt_request(") == 1
+    scheduler.write_text(text.replace("def _preempt_request(", "def _preempt_request(me, "))
     (copy / "renderers" / "base.py").unlink()
     return copy
 
@@ -139,12 +140,14 @@ def doctor(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_doctor_finds_every_seam_in_the_installed_vllm():
     done = doctor("--seams")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 changed, 0 gone" in done.stdout
 
 
+@pytest.mark.slow
 def test_doctor_names_what_another_vllm_has_changed(other_vllm):
     done = doctor("--vllm", str(other_vllm))
     assert done.returncode == 1

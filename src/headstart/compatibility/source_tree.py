@@ -174,9 +174,9 @@ def member_of(node: ast.ClassDef, name: str) -> ast.stmt | None:
         return found
     methods = [inner for inner in node.body if isinstance(inner, Function)]
     for method in sorted(methods, key=lambda method: method.name != "__init__"):
-        for each in ast.walk(method):
-            if isinstance(each, ast.Assign | ast.AnnAssign) and name in _set_on_self(each):
-                return each
+        for part in ast.walk(method):
+            if isinstance(part, ast.Assign | ast.AnnAssign) and name in _set_on_self(part):
+                return part
     return None
 
 
