@@ -1,8 +1,10 @@
 """What `headstart doctor` can find, and how it says to mend it: every `Finding` in the source."""
 
 import ast
-from collections.abc import Iterator
+import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from reference.markdown import block, document, prose
 from reference.source import PACKAGE
@@ -43,44 +45,57 @@ def faults() -> Iterator[Fault]:
     """Every fault, in the order of the source."""
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text()
-        if "Finding(" not in text:
+        if " Finding(" not in text:
             continue
-        tree = ast.parse(text)
-        constants = {
-            node.targets[0].id: node.value
-            for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        }
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-        for call in sorted(calls, key=lambda node: node.lineno):
-            if ast.unparse(call.func) == "Finding":
-                given = dict(zip(_FIELDS, call.args, strict=False))
-                given |= {each.arg: each.value for each in call.keywords if each.arg}
-                health = ast.unparse(given["health"])
-                if health.endswith("OK"):
-                    continue
-                said = {k: _words(v, constants) for k, v in given.items() if k != "health"}
-                broken = health.endswith("BROKEN")
-                yield Fault(said["part"], broken, said["detail"], said.get("mend", ""))
+        dotted = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        constants = vars(importlib.import_module(dotted))
+        for function in ast.parse(text).body:
+            yield from _faults_of(function, constants)
 
 
-def _words(node: ast.expr, constants: dict[str, ast.expr]) -> str:
+def _faults_of(function: ast.stmt, constants: Mapping[str, Any]) -> Iterator[Fault]:
+    nodes = sorted(
+        (node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.Call)),
+        key=lambda node: node.lineno,
+    )
+    known = dict(constants)
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            # A text that is put together first, and then told.
+            is_text = isinstance(node.value, ast.JoinedStr | ast.IfExp)
+            if is_text and isinstance(node.targets[0], ast.Name):
+                known[node.targets[0].id] = _words(node.value, known)
+            continue
+        if ast.unparse(node.func) != "Finding":
+            continue
+        given = dict(zip(_FIELDS, node.args, strict=False))
+        given |= {each.arg: each.value for each in node.keywords if each.arg}
+        health = ast.unparse(given.pop("health"))
+        if not health.endswith("OK"):
+            said = {name: _words(value, known) for name, value in given.items()}
+            broken = health.endswith("BROKEN")
+            yield Fault(said["part"], broken, said["detail"], said.get("mend", ""))
+
+
+def _words(node: ast.expr, known: Mapping[str, Any]) -> str:
     """The text of an expression. What is known only on a machine stands there in capitals."""
     match node:
-        case ast.Constant(value=value):
-            return str(value)
         case ast.JoinedStr(values=parts):
-            return "".join(_words(part, constants) for part in parts)
+            return "".join(_words(part, known) for part in parts)
         case ast.FormattedValue(value=inner):
-            return _words(inner, constants)
+            return _words(inner, known)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _words(left, constants) + _words(right, constants)
-        case ast.Name(id=name) if name in constants:
-            return _words(constants[name], constants)
-        case ast.Name(id=name):
-            return name.upper()
-    names = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
-    return names[-1].upper() if names else "..."
+            return _words(left, known) + _words(right, known)
+        case ast.IfExp(body=body, orelse=otherwise):
+            return f"{_words(body, known)}, or {_words(otherwise, known)}"
+    try:
+        return str(eval(ast.unparse(node), {}, dict(known)))  # the package's own constants
+    except (NameError, AttributeError, TypeError):
+        is_call = isinstance(node, ast.Call)  # of which the argument says more than the method
+        attributes = [each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)]
+        names = [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+        told = [*names[-1:], "..."] if is_call else [*attributes[:1], *names[-1:], "..."]
+        return told[0].replace("_", " ").upper()
 
 
 def _section(fault: Fault) -> str:
