@@ -100,6 +100,17 @@ def test_the_time_before_the_first_token_has_a_price_of_its_own():
     assert asks_bridge(made, later)
 
 
+def test_a_gain_that_hardly_pays_for_the_wait_is_not_waited_for():
+    made, later = expectations(later_s=0.8 * STEP_S), found(32, 1)
+    earned(made, "memory", kind_of(later), 8, 3)
+    earned(made, "bridge", kind_of(later), 8, 4)
+    assert not asks_bridge(made, later, 8)
+    quicker = expectations(later_s=0.4 * STEP_S)
+    earned(quicker, "memory", kind_of(later), 8, 3)
+    earned(quicker, "bridge", kind_of(later), 8, 4)
+    assert asks_bridge(quicker, later, 8)
+
+
 def test_who_takes_no_time_comes_first_however_little_it_earned():
     made = expectations()
     earned(made, "bridge", kind_of(NOTHING_YET), 32, 30)

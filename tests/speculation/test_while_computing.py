@@ -4,7 +4,7 @@ import pytest
 
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import MAX_MEANWHILE_S, Cascade
-from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.drafter import DraftRequest, Found, StreamKey
 from headstart.speculation.verdict import Verdict
 from headstart.speculation.vocabulary import TextVocabulary
 
@@ -104,6 +104,35 @@ def test_its_time_before_the_first_token_includes_getting_ready(clock):
         opening, *later = answer_with(cascade, str(number))
     assert opening == "quick"
     assert "slow" in later
+
+
+def test_a_draft_that_is_not_worth_verifying_still_tells_how_sure_others_can_be(clock):
+    """After so short a match the slow source was never right either, so it is not waited for."""
+
+    class Matching(Knowing):
+        """Right after long matches, wrong after a match of one word; later it mostly has none."""
+
+        def propose(self, request_id, confirmed, max_tokens):
+            at = len(confirmed)
+            if at < 20:
+                return Found([at, at + 1], 8)
+            return () if at % 5 else Found([999], 1)
+
+    class Copying(Slow):
+        """Follows the short match too, and knows what comes next where there is none."""
+
+        def propose(self, request_id, confirmed, max_tokens):
+            known = super().propose(request_id, confirmed, max_tokens)
+            return known if len(confirmed) % 5 else Found([999], 1)
+
+    slow = Copying(1, 0.2 * STEP_S, clock)
+    cascade = made(clock, Matching(0), slow)
+    for number in range(30):
+        slow.asked_at.clear()
+        answer_with(cascade, str(number))
+    late = [at for _, at in slow.asked_at if at >= 20]
+    assert [at for at in late if at % 5]
+    assert not [at for at in late if not at % 5]
 
 
 def test_who_was_asked_for_the_pass_gets_ready_for_the_next(clock):

@@ -158,10 +158,12 @@ class Cascade:
             if not self._expected.is_worth_asking(request, source, in_hand, max_tokens):
                 continue
             draft = asked.drafts[source.name] = self._ask(state, source.name, confirmed, max_tokens)
-            if worth := self._expected.num_worth(request, draft):
+            worth = self._expected.num_worth(request, draft)
+            # One that is not worth its verification still says by how many words it was found.
+            if worth or (draft.tokens and not in_hand.tokens):
                 in_hand, length = draft, worth
-                if source.price:
-                    break
+            if worth and source.price:
+                break
         if not length:
             return NOTHING
         if self._budget is not None:

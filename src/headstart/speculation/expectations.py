@@ -9,6 +9,7 @@ from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest
 from headstart.speculation.earnings import Earnings, kind_of
 
+CAUTION = 1.5  # times the price of a wait: it is certain, and what the draft earns is not
 MIN_MEMORY_TOKENS = 8  # even of a new scene the way an answer begins is known
 
 
@@ -86,7 +87,7 @@ class Expectations:
     def _earns_more(
         self, request: DraftRequest, source: ExpectedSource, in_hand: Draft, max_tokens: int
     ) -> bool:
-        """Whether a draft that takes time is expected to earn more than the one in hand.
+        """Whether a draft that takes time is expected to earn clearly more than the one in hand.
 
         Each by what it earned after a match as long as the one in hand. A remembered answer that
         ends before ``max_tokens`` says how much is left to draft.
@@ -99,7 +100,8 @@ class Expectations:
             shares = self.earnings.survival(name, request.stream, kind).shares[:num_tokens]
             return self._share(request, name) * sum(shares)
 
-        return expected(source.name, reach) - source.price > expected(in_hand.source, length)
+        net = expected(source.name, reach) - CAUTION * source.price
+        return net > expected(in_hand.source, length)
 
     def _share(self, request: DraftRequest, source: str) -> float:
         """Of what a source earned before, what it may earn after the change of the scene."""
