@@ -19,6 +19,7 @@ PAGES = {
     "changelog.md": ROOT / "CHANGELOG.md",
     "contributing.md": ROOT / "CONTRIBUTING.md",
     "security.md": ROOT / "SECURITY.md",
+    "code-of-conduct.md": ROOT / "CODE_OF_CONDUCT.md",
 }
 """Pages that stand at the root of the repository, where people look for them."""
 LANGUAGES = {".py": "python", ".js": "javascript", ".html": "html", ".toml": "toml"}
