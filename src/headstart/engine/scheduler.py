@@ -238,11 +238,7 @@ class HeadstartScheduler(Scheduler):
         tokenizer = getattr(self.structured_output_manager, "tokenizer", None)
         if params is None or not params.stop or tokenizer is None:
             return ()
-        try:
-            length = num_until_stop(said, params.stop, params.min_tokens, tokenizer.decode)
-        except Exception:
-            return ()  # some tokenizers fail on ids without a text: then nothing is learnt
-        return said[:length]
+        return said[: num_until_stop(said, params.stop, params.min_tokens, tokenizer.decode)]
 
     def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Put a request back, and forget blocks of it that are counted as cached and are not.

@@ -13,14 +13,17 @@ def num_until_stop(
     """How many tokens there are up to the first whose text completes one of ``stops``, or 0.
 
     Text of the first ``min_tokens`` does not count, as in vLLM. A few texts are decoded, whatever
-    the length.
+    the length. 0 as well where they cannot be: some tokenizers fail on ids without a text.
     """
-    start = len(decode(tokens[:min_tokens])) if min_tokens else 0
 
     def has_stop(num_tokens: int) -> bool:
         text = decode(tokens[:num_tokens])
         return any(text.find(stop, start) >= 0 for stop in stops)
 
-    if not has_stop(len(tokens)):
+    try:
+        start = len(decode(tokens[:min_tokens])) if min_tokens else 0
+        if not has_stop(len(tokens)):
+            return 0
+        return bisect_left(range(len(tokens) + 1), True, key=has_stop)
+    except Exception:
         return 0
-    return bisect_left(range(len(tokens) + 1), True, key=has_stop)
