@@ -1,5 +1,6 @@
 """What doctor finds, of machines better and worse than this one."""
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -183,6 +184,7 @@ def test_what_a_torch_is_built_for_is_read_without_importing_it(monkeypatch, tmp
     package.mkdir()
     (package / "__init__.py").write_text("raise ImportError('libcudart is missing')")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "torch", raising=False)  # another test may have imported it
     for line, built_for in (
         ("cuda: Optional[str] = '13.0'", "CUDA 13.0"),
         ("cuda: Optional[str] = None\nhip: Optional[str] = '7.1'", "ROCm 7.1"),
