@@ -31,9 +31,8 @@ class Answered:
     """Of the question about its window: the first, or one about a window that was asked about."""
     text: str
     server: str
-    drafted: int
     accepted: int
-    """Of memory's drafts."""
+    """Tokens of memory's drafts."""
     prompt_tokens: int
     cached_tokens: int
     wait_s: float
@@ -90,13 +89,12 @@ def question_about(clip: Clip, question: str) -> dict[str, Any]:
 def answered(reply: httpx.Response, number: int, last_server: str, wait_s: float) -> Answered:
     """What a reply says."""
     answer = reply.json()
-    drafted, accepted = from_memory(answer)
+    _, accepted = from_memory(answer)
     server = reply.headers.get(SERVED_BY, "")
     return Answered(
         number,
         answer["choices"][0]["message"]["content"],
         server,
-        drafted,
         accepted,
         answer["usage"]["prompt_tokens"],
         answer["headstart"]["cached_tokens"],
