@@ -34,15 +34,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     sources = [*PAGES.values(), *DOCS.rglob("*.md")]
     linked = {path for source in sources for path in _linked(source)}
     for path in sorted(linked):
-        name, language = site_name(path), LANGUAGES.get(path.suffix)
-        if name is None or not name.startswith("repository/") or not path.is_file():
+        shown_as, language = site_name(path), LANGUAGES.get(path.suffix)
+        if shown_as is None or not shown_as.startswith("repository/") or not path.is_file():
             continue
         if language is None:
-            files.append(File.generated(config, name, abs_src_path=str(path)))
+            files.append(File.generated(config, shown_as, abs_src_path=str(path)))
             continue
         shown = f"# {path.relative_to(ROOT)}\n\n````{language}\n{path.read_text()}\n````\n"
         hidden = InclusionLevel.NOT_IN_NAV
-        files.append(File.generated(config, name, content=shown, inclusion=hidden))
+        files.append(File.generated(config, shown_as, content=shown, inclusion=hidden))
     return files
 
 

@@ -31,7 +31,7 @@ def every_command(context: Any = None) -> Iterator[Any]:
     if isinstance(context.command, TyperGroup):
         for name in context.command.list_commands(context):
             inner = context.command.get_command(context, name)
-            if not inner.hidden:
+            if inner is not None and not inner.hidden:
                 yield from every_command(typer.Context(inner, parent=context, info_name=name))
 
 
@@ -44,7 +44,7 @@ def _section(context: Any) -> str:
         for name in command.list_commands(context):
             found = command.get_command(context, name)
             path = f"{context.command_path} {name}"
-            first = inspect.cleandoc(found.help or "").partition("\n\n")[0]
+            first = inspect.cleandoc((found and found.help) or "").partition("\n\n")[0]
             inner.append((f"[`{path}`](#{path.replace(' ', '-')})", prose(first)))
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     return document(

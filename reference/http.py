@@ -46,8 +46,14 @@ _ABOUT = {
 }
 """Of routes that the schema does not describe: pages, and those that vLLM answers."""
 _SCHEMAS = "#/components/schemas/Taken."
-_SOURCES = ("bodies.kinds", "bodies.grammars", "bodies.messages", "bodies.sampling")
-_SOURCES += ("bodies.routes", "live.messages")
+_SOURCES = (
+    "bodies.kinds",
+    "bodies.grammars",
+    "bodies.messages",
+    "bodies.sampling",
+    "bodies.routes",
+    "live.messages",
+)
 
 
 def page() -> str:

@@ -145,8 +145,8 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Function:
 
 def _parameters(given: ast.arguments) -> Iterator[str]:
     positional = [*given.posonlyargs, *given.args]
-    defaults: list[ast.expr | None] = [*given.defaults]
-    defaults = [None] * (len(positional) - len(defaults)) + defaults
+    without_default = len(positional) - len(given.defaults)
+    defaults: list[ast.expr | None] = [*[None] * without_default, *given.defaults]
     for argument, default in zip(positional, defaults, strict=True):
         if argument.arg not in ("self", "cls"):
             yield _parameter(argument, default)

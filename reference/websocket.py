@@ -94,9 +94,9 @@ def _server_messages() -> Iterator[tuple[str, str]]:
                 for key, value in zip(node.keys, node.values, strict=True)
                 if isinstance(key, ast.Constant) and isinstance(key.value, str)
             }
-            kind = given.pop("type", None)
-            if isinstance(kind, ast.Constant) and "." not in kind.value:
-                found[kind.value] = list(given)
+            match given.pop("type", None):
+                case ast.Constant(value=str(kind)) if "." not in kind:
+                    found[kind] = list(given)
     for shown in get_args(Shown):
         names = [name for name in shown.__dataclass_fields__ if name != "text"]
         found[shown.__name__.lower()] = ["number", "text", *names]

@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 
 from headstart.cli import approximate as approximating
+from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
-from headstart.cli.starting import Frames, engine_arguments, start_headstart
+from headstart.cli.starting import engine_arguments, start_headstart
 from headstart.cli.timeline import stage_table, verdict_table
 from headstart.engine.manner import Manner
 from headstart.engine.question import schema_text
@@ -65,9 +66,7 @@ def ask(
     approximate_preview: approximating.Previewed = False,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
-    sensor: Annotated[
-        str | None, typer.Option(help="Size of the event sensor where its file says none: 640x480.")
-    ] = None,
+    sensor: Sensor = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
     schema: Annotated[
         Path | None,

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.bench.result import BenchResult
+from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import Frames, engine_arguments, quieten
+from headstart.cli.starting import engine_arguments, quieten
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 
@@ -53,9 +54,7 @@ def bench(
     question: Annotated[
         list[str] | None, typer.Option(help="What to ask about your recordings; repeatable.")
     ] = None,
-    sensor: Annotated[
-        str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
-    ] = None,
+    sensor: Sensor = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.collect_progress import CollectProgress
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import Frames, engine_arguments, interrupts_kept, quieten
+from headstart.cli.starting import engine_arguments, interrupts_kept, quieten
 from headstart.errors import CollectError
 from headstart.media.events import SensorSize
 
@@ -47,9 +48,7 @@ def collect(
     question: Annotated[
         list[str] | None, typer.Option(help="What to ask about every clip; repeatable.")
     ] = None,
-    sensor: Annotated[
-        str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
-    ] = None,
+    sensor: Sensor = None,
     drives: Annotated[int, typer.Option(min=1, help="How many of the lab's drives.")] = 112,
     held_out: Annotated[
         bool,

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from headstart.cli.clip_options import Sensor
 from headstart.cli.errors import report_errors
 from headstart.cli.picture import sheet, side_by_side
 from headstart.cli.viewer import show
@@ -38,9 +39,6 @@ LARGEST_SENSOR = SensorSize(MAX_SIDE, MAX_SIDE)
 BARS = " ▁▂▃▄▅▆▇█"
 
 Source = Annotated[Path, typer.Argument(help="The recording of events.", show_default=False)]
-Sensor = Annotated[
-    str | None, typer.Option(help="Its sensor's size, as 640x480, where the file does not say.")
-]
 Sort = Annotated[bool, typer.Option("--sort", help="Sort events that are out of time order.")]
 Start = Annotated[int | None, typer.Option(help="From this time on the recording's clock.")]
 Stop = Annotated[int | None, typer.Option(help="Up to, not including, this time.")]

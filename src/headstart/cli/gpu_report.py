@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from headstart.cli.clip_options import Frames
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import Frames, engine_arguments
+from headstart.cli.starting import engine_arguments
 from headstart.errors import BenchError
 
 if TYPE_CHECKING:

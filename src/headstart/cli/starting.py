@@ -7,20 +7,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-Frames = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="Frames of a clip or window that the target is shown; else its own number, or 8.",
-    ),
-]
-"""An option of every command that asks about clips."""
 
 if TYPE_CHECKING:
     from headstart.engine.headstart import Headstart

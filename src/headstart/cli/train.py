@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from headstart.cli.clip_options import Sensor
 from headstart.cli.collect import LAB_CLIPS, clip_source
 from headstart.cli.errors import report_errors
 from headstart.cli.starting import engine_arguments, quieten
@@ -79,9 +80,7 @@ def kv(
             help="Your recordings with events; without it headstart-lab's drives.",
         ),
     ] = None,
-    sensor: Annotated[
-        str | None, typer.Option(help="Size of the event sensor where its files say none: 640x480.")
-    ] = None,
+    sensor: Sensor = None,
     drives: Annotated[int, typer.Option(min=2, help="How many of the lab's drives.")] = 40,
     clips: Annotated[
         int | None,

@@ -13,8 +13,9 @@ import numpy as np
 import typer
 
 from headstart.cli.ask import parse_schema, read_schema
+from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import Frames, engine_arguments, interrupts_kept, start_headstart
+from headstart.cli.starting import engine_arguments, interrupts_kept, start_headstart
 from headstart.cli.watch_output import OutputForm, output_of
 from headstart.engine.manner import Manner
 from headstart.errors import LiveError
@@ -117,9 +118,7 @@ def watch(
     simulate_events: Annotated[
         bool, typer.Option("--simulate-events", help="Make events from the frames.")
     ] = False,
-    sensor: Annotated[
-        str | None, typer.Option(help="Size of the event sensor where its file says none: 640x480.")
-    ] = None,
+    sensor: Sensor = None,
     speed: Annotated[
         float | None, typer.Option(help="Play files so many times as fast as they were taken.")
     ] = None,
