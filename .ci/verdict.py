@@ -22,6 +22,7 @@ SIDE_BY_SIDE = (
     *("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"),
     # A test that ends its process would end the next one too.
     *("--max-worker-restart", "0", "-p", "lost_worker"),
+    *("-p", "slowest_files"),
 )
 
 

@@ -48,7 +48,8 @@ class MovingCamera:
                 time.sleep(0.2)
 
     def _show(self, begun_s: float) -> None:
-        first = min(set(range(len(self.film.windows))) - self.answers.keys())
+        """Show what has no answer, one window right after the other, on a clock of its own."""
+        unanswered = sorted(set(range(len(self.film.windows))) - self.answers.keys())
         connected_s = time.monotonic()
         with LiveClient(
             self.address(),
@@ -63,7 +64,7 @@ class MovingCamera:
             def read() -> None:
                 try:
                     for answer in live:
-                        window = first + round(answer.start_us / 1e6 / self.window_s)
+                        window = unanswered[round(answer.start_us / 1e6 / self.window_s)]
                         if self.num_moves and answer.number == 1:
                             gap_s = time.monotonic() - connected_s
                             self.longest_gap_s = max(self.longest_gap_s, gap_s)
@@ -76,8 +77,8 @@ class MovingCamera:
 
             reader = threading.Thread(target=read)
             reader.start()
-            for window in range(first, len(self.film.windows)):
-                if not self._send(live, window, first, begun_s, ended):
+            for place, window in enumerate(unanswered):
+                if not self._send(live, window, place, begun_s, ended):
                     ended.wait(PATIENCE_S)  # for the answers under way
                     break
             else:
@@ -86,7 +87,7 @@ class MovingCamera:
         reader.join()
 
     def _send(
-        self, live: LiveClient, window: int, first: int, begun_s: float, ended: threading.Event
+        self, live: LiveClient, window: int, place: int, begun_s: float, ended: threading.Event
     ) -> bool:
         """The frames of a window at their times, or at once where those are over."""
         pictures = self.film.windows[window]
@@ -95,7 +96,7 @@ class MovingCamera:
             due_s = begun_s + (window + share) * self.window_s
             if ended.wait(max(0.0, due_s - time.monotonic())):
                 return False
-            time_us = round((window - first + share) * self.window_s * 1e6)
+            time_us = round((place + share) * self.window_s * 1e6)
             if not live.send(picture, time_us):
                 return False
         return True

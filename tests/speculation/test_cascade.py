@@ -75,6 +75,22 @@ def test_the_source_that_earns_more_comes_to_speak_first():
     assert earned[0] > earned[1]
 
 
+def test_a_refused_draft_is_judged_at_once_and_only_once():
+    cascade = Cascade([Memory()], TEXT)
+    answer_with(cascade, tuple(range(20)), "first")  # of which nothing is drafted before it begins
+
+    def trials():
+        """How often the first token of an opening draft was tried."""
+        return cascade.earnings.export(CAMERA)["memory"]["0"][1][0]
+
+    cascade.begin(DraftRequest("r", CAMERA, "q"))
+    assert cascade.propose("r", (), 16).tokens[:2] == (0, 1)
+    cascade.propose("r", (7,), 16)
+    assert trials() == 1.0
+    cascade.finish("r", (7, 8, 9))
+    assert trials() == 1.0
+
+
 def test_a_source_never_heard_still_earns():
     cascade = Cascade([Memory()], TEXT)
     answer = tuple(range(20))

@@ -71,6 +71,14 @@ def unheard_of(rng, num_streams=1):
     return [tuple(rng.choices(range(100, 1000), k=40)) for _ in range(num_streams)]
 
 
+def test_a_wrong_source_is_not_believed_until_the_answer_is_complete():
+    engine = Engine(Cascade([AlwaysWrong()], TEXT, budget=DraftBudget()))
+    truths = unheard_of(Random(1), num_streams=16)
+    engine.answer(truths)
+    two_each = 2 * len(truths) * MAX_DRAFT  # how the answer begins, and how it goes on
+    assert 0 < engine.drafted <= two_each
+
+
 @pytest.mark.parametrize("token_s", [0.0, 0.0004, 0.002])
 def test_an_always_wrong_source_costs_under_two_hundredths_after_twenty_answers(token_s):
     rng, engine = (

@@ -4,8 +4,9 @@ Its time counts. A source that takes time is asked only where its draft is expec
 than the one in hand, and more than the engine could have said while it waits for it.
 
 The engine talks to a cascade. It keeps a `DraftBoard` for each request, so every draft it proposes
-has passed the board's check. When an answer is complete, each source is judged at each pass by what
-it drafted there or would have drafted, so a source that was not asked can still earn.
+has passed the board's check. A draft that the target has refused is judged at once, so the next one
+is as long as that makes it worth. When an answer is complete, each source is judged at the other
+passes by what it drafted there or would have drafted, so one that was not asked can still earn.
 """
 
 import logging
@@ -149,6 +150,7 @@ class Cascade:
         state = self._requests.get(request_id)
         if state is None or max_tokens < 1 or not (self._drafters or state.posted_at_s):
             return NOTHING
+        self._judge_refused(state, confirmed)
         asked = AskedPass(len(confirmed), max_tokens, self._clock())
         state.note(asked)
         request, in_hand, length = state.request, Draft((), "", 0.0, len(confirmed)), 0
@@ -245,6 +247,23 @@ class Cascade:
         self._drafters.pop(source, None)
         self._preparing.pop(source, None)
 
+    def _judge_refused(self, state: DraftedRequest, confirmed: Sequence[int]) -> None:
+        """Judge the last drafts that the target has refused by now: it is known how far they got.
+
+        Posted drafts are left out: they may be redrafted, and count as they end.
+        """
+        last = state.passes[-1] if state.passes else None
+        if last is None or last.at >= len(confirmed):
+            return
+        for source, draft in last.drafts.items():
+            if source in last.judged or source in state.posted_at_s:
+                continue
+            judged = _judged(draft, confirmed[last.at :])
+            if judged is not None and judged.num_accepted < judged.num_drafted:
+                last.judged.add(source)
+                self.earnings.credit(source, state.request.stream, (judged,))
+                state.sources.clear()
+
     def _judge(self, state: DraftedRequest, answer: Sequence[int]) -> None:
         for source in [*self._drafters, *state.posted_at_s]:
             passes = []
@@ -252,15 +271,13 @@ class Cascade:
                 # A draft that was not there yet earned nothing. A redrafted one counts as it ended.
                 if state.posted_at_s.get(source, asked.when_s) > asked.when_s:
                     continue
+                if source in asked.judged:
+                    continue
                 draft = asked.drafts.get(source)
                 if draft is None or source in state.posted_at_s:
                     draft = self._ask(state, source, answer[: asked.at], asked.max_tokens)
-                said = answer[asked.at :]
-                # A draft longer than what was left to say was not wrong about the rest.
-                num_drafted = min(len(draft.tokens), len(said))
-                if num_drafted:
-                    agreeing = num_agreeing(draft.tokens, said)
-                    passes.append(Judged(kind_of(draft), num_drafted, agreeing))
+                if (judged := _judged(draft, answer[asked.at :])) is not None:
+                    passes.append(judged)
             self.earnings.credit(source, state.request.stream, passes)
 
     def _judged_passes(self, state: DraftedRequest, source: str) -> Sequence[AskedPass]:
@@ -275,3 +292,12 @@ class Cascade:
             stride = ceil(len(unheard) / max(1, int(MAX_JUDGING_S / asking_s)))
             left_out = set(unheard) - set(unheard[::stride])
         return [asked for place, asked in enumerate(state.passes) if place not in left_out]
+
+
+def _judged(draft: Draft, said: Sequence[int]) -> Judged | None:
+    """By what the target said; nothing if there was no draft."""
+    # A draft longer than what was said was not wrong about the rest.
+    num_drafted = min(len(draft.tokens), len(said))
+    if not num_drafted:
+        return None
+    return Judged(kind_of(draft), num_drafted, num_agreeing(draft.tokens, said))

@@ -20,6 +20,8 @@ class AskedPass:
     when_s: float
     drafts: dict[str, Draft] = field(default_factory=dict)
     """Of the sources that were asked, before the budget cut them."""
+    judged: set[str] = field(default_factory=set)
+    """Sources whose drafts were judged before the answer was complete."""
 
 
 @dataclass(slots=True)

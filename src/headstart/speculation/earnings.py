@@ -15,7 +15,7 @@ from headstart.planner.survival import Survival
 from headstart.speculation.draft import Draft
 from headstart.speculation.fair_table import FairTable
 
-FADE = 0.95  # of what is known, with each further answer
+FADE = 0.95  # of what is known, each time that more is judged
 PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # a new source is tried, and a few refusals end its credit
 EARLY_ACCEPTED = 1.0  # tokens of a draft, expected of a source that was never judged
 MAX_POSITIONS = 64
@@ -137,7 +137,7 @@ class Earnings:
         return len(self._known)
 
     def credit(self, source: str, stream: Hashable, passes: Sequence[Judged]) -> None:
-        """One more answer, of which these passes were judged."""
+        """One more answer, or a part of one, of which these passes were judged."""
         known = self._known.get(_tenant(stream), (source, stream)) or _Source()
         everywhere = self._everywhere.get(ALL_TENANTS, source) or _Source()
         known.learn(passes)
