@@ -40,7 +40,7 @@ def post(publisher, *numbers):
         publisher.post({"stream": STREAM, "number": number, "target_text": f"Answer {number}."})
 
 
-LIVE = (Path(__file__).parents[3] / "docs" / "live.md").read_text()
+WATCHING = (Path(__file__).parents[3] / "docs" / "watch.md").read_text()
 
 
 def once(numbers):
@@ -118,7 +118,7 @@ def test_the_status_is_kept_for_those_who_come_later(broker, subscriber):
 
 
 def test_what_mosquitto_does_not_allow_counts_as_delivered(tmp_path):
-    """As docs/live.md warns."""
+    """As docs/watch.md warns."""
     rules = tmp_path / "rules"
     rules.write_text("topic read #\ntopic write home/cameras/status\n")
     with Broker(tmp_path, access_rules=rules) as broker, Subscriber(broker) as subscriber:
@@ -408,10 +408,10 @@ def test_what_is_no_brokers_address_is_refused_and_not_repeated(url):
 def test_the_automation_of_the_documents_hears_the_camera_of_the_documents():
     yaml = pytest.importorskip("yaml", reason="no PyYAML to read the automation with")
     jinja2 = pytest.importorskip("jinja2", reason="no Jinja to read its templates with")
-    (block,) = re.findall(r"```yaml\n(.*?)```", LIVE, flags=re.DOTALL)
+    (block,) = re.findall(r"```yaml\n(.*?)```", WATCHING, flags=re.DOTALL)
     ((url, camera),) = (
         (re.search(r"--mqtt (\S+)", command)[1], re.search(r"watch (\S+)", command)[1])
-        for command in re.findall(r"```text\n(.*?)```", LIVE, flags=re.DOTALL)
+        for command in re.findall(r"```text\n(.*?)```", WATCHING, flags=re.DOTALL)
         if "--mqtt " in command
     )
     (automation,) = yaml.safe_load(block)["automation"]
