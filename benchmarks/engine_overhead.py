@@ -55,6 +55,7 @@ def main() -> None:
     from vllm import LLM, SamplingParams
 
     from headstart import Headstart, Video
+    from headstart.bench.run import REST_S
     from headstart.models.video_llava.prompt import video_prompt
 
     with tempfile.TemporaryDirectory() as directory, ExitStack() as engines:
@@ -92,6 +93,7 @@ def main() -> None:
             answers = {}
             # Whoever goes first changes every time.
             for name in sorted(asks, reverse=bool(repeat % 2)):
+                time.sleep(REST_S)
                 start = time.perf_counter()
                 answers[name] = asks[name](frames)
                 if repeat >= options.warm_up:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from headstart.bench.asker import Asker, FrameByFrame, WholeClip
 from headstart.bench.methods import Method, Rig
 from headstart.bench.result import BARE
+from headstart.bench.run import REST_S
 from headstart.bench.sample import Sample
 from headstart.bench.workloads import Workload, lab_workloads
 from headstart.engine.headstart import Headstart
@@ -38,8 +39,6 @@ ENGINE = {
     "kv_cache_memory_bytes": 2**29,
     "use_tqdm_on_load": False,
 }
-PAUSE_S = 1.2
-"""Before each question: vLLM's processes look for work without rest for a second after a step."""
 
 
 class Call(NamedTuple):
@@ -144,7 +143,7 @@ def measure(
     spent: dict[str, dict[str, list[float]]] = {name: defaultdict(list) for name in engines}
     for number, item in enumerate(work.streams(0)[0]):
         for name in list(askers)[:: 1 if number % 2 else -1]:
-            time.sleep(PAUSE_S)
+            time.sleep(REST_S)
             asked = askers[name].ask(item)
             if number < warmup:
                 continue

@@ -1,4 +1,4 @@
-"""The picture of docs/live-figures.md: one window of bare vLLM and of headstart, from a kept sample."""
+"""The picture of docs/live-figures.md: one window of bare vLLM and of headstart, as sampled."""
 
 from math import log
 from pathlib import Path

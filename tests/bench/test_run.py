@@ -92,6 +92,19 @@ def test_two_engines_are_asked_the_same_question_in_turn():
     assert [(block.num_tokens, block.beside) for block in run.blocks[:2]] == [(6, "memory")] * 2
 
 
+@pytest.mark.parametrize(("one_engine", "num_rests"), [(False, 2 * 4), (True, 0)])
+def test_an_engine_is_asked_once_the_other_one_rests(monkeypatch, one_engine, num_rests):
+    bench, rests = Bench(), []
+
+    def sleep(seconds: float) -> None:
+        rests.append((seconds, len(bench.asked)))
+
+    monkeypatch.setattr("headstart.bench.trial.time.sleep", sleep)
+    plan = BenchPlan(rounds=1, warmup=1, one_engine=one_engine, rest_s=1.1)
+    Run(bench.start, METHODS[:2], [workload()], plan).run()
+    assert rests == [(1.1, number) for number in range(num_rests)]
+
+
 def test_streams_ask_at_once_in_long_turns_and_the_warm_up_is_a_turn_of_its_own():
     bench = Bench()
     run = Run(bench.start, METHODS[:2], [workload(2, 9)], BenchPlan(rounds=1, warmup=2))

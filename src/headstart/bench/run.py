@@ -22,6 +22,9 @@ from headstart.errors import BenchError, HeadstartError
 Start = Callable[[Method], Headstart]
 MAX_REASON_CHARACTERS = 400
 _CAPACITY_ROUNDS = 3
+REST_S = 1.1
+"""A process of vLLM looks for more work without rest for a second after it has worked. Another
+engine that is asked meanwhile on the same cores would be measured with a part of them."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class BenchPlan:
     """Of live workloads: also how many cameras are held that ask once in so many seconds."""
     camera_windows: int = 10
     """Windows of each camera that count."""
+    rest_s: float = 0.0
+    """Before one engine is asked after another one; `REST_S` is enough for vLLM's processes."""
 
 
 @dataclass
@@ -129,6 +134,7 @@ class Run:
             self.samples,
             self.blocks,
             method.is_fed,
+            self.plan.rest_s,
         )
         for place, work in enumerate(self.workloads):
             if method.is_fed and not work.is_live:

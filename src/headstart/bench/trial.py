@@ -36,6 +36,8 @@ class Trial:
     blocks: list[Block]
     is_fed: bool = False
     """Whether the method prefills the frames of a live workload as they arrive."""
+    rest_s: float = 0.0
+    """Before one engine is asked after another one."""
 
     def play(self, work: Workload, order: Sequence[str]) -> None:
         """Ask every engine all of a closed loop; the engines' order is reversed at every turn.
@@ -57,6 +59,7 @@ class Trial:
             with ThreadPoolExecutor(len(streams)) as pool:
                 for number, turn in enumerate(self._turns(streams)):
                     for name in order if number % 2 else reversed(order):
+                        self._rest()
                         begun_s = time.monotonic()
                         played = list(pool.map(partial(answers, name, turn), range(len(streams))))
                         if turn.start >= self.warmup:
@@ -77,7 +80,12 @@ class Trial:
         After an interruption, the engines that were done are still kept.
         """
         for name in order:
+            self._rest()
             self._keep(name, work, *self._arrived(name, work, arriving))
+
+    def _rest(self) -> None:
+        if len(self.engines) > 1:
+            time.sleep(self.rest_s)
 
     def _arrived(
         self, name: str, work: Workload, arriving: Sequence[Arrival]

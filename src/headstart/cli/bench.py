@@ -115,12 +115,16 @@ def bench(
     from headstart.bench.folder import NUM_FRAMES, folder_workloads
     from headstart.bench.methods import Rig, checked
     from headstart.bench.page import page
-    from headstart.bench.run import BenchPlan, Run
+    from headstart.bench.run import REST_S, BenchPlan, Run
     from headstart.bench.workloads import closed_loops, lab_workloads
 
     # --settle and --apart are the earlier names of --warmup and --one-engine.
     plan = BenchPlan(
-        rounds, warmup if settle is None else settle, one_engine or apart, cameras_every
+        rounds,
+        warmup if settle is None else settle,
+        one_engine or apart,
+        cameras_every,
+        rest_s=REST_S,
     )
     rig = Rig(
         checked(target),

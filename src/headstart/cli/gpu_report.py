@@ -143,7 +143,7 @@ def _parts(
     from headstart.bench.folder import NUM_FRAMES, paced_workloads
     from headstart.bench.gpu_parts import PLAIN, GpuParts
     from headstart.bench.methods import Rig, checked
-    from headstart.bench.run import BenchPlan
+    from headstart.bench.run import REST_S, BenchPlan
     from headstart.bench.workloads import lab_workloads
 
     clips, answers, tokens = kept["clips"], kept["answers"], kept["max_tokens"]
@@ -163,7 +163,7 @@ def _parts(
         compared,
         files,
         live,
-        BenchPlan(kept["rounds"], kept["warmup"], kept["one_engine"]),
+        BenchPlan(kept["rounds"], kept["warmup"], kept["one_engine"], rest_s=REST_S),
         kept["float32"],
         kept["words"],
     )
