@@ -198,7 +198,7 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "bench-idle": partial(
         table,
-        "one camera, from the twenty-first answer on",
+        "one camera, from the ninth answer on",
         [
             Measured("no source", "idle", "fixed", "none"),
             Measured("a source that is always wrong", "idle", "fixed", "wrong"),
