@@ -89,6 +89,10 @@ def receive(socket: "zmq.Socket[bytes]", timeout_s: float = 0.0) -> bytes | None
     """The next message, if one comes in time."""
     if timeout_s and not socket.poll(round(timeout_s * 1e3)):
         return None
+    # `recv` lets other threads run even if nothing is there, and may wait a millisecond for its
+    # turn again. The scheduler asks before every step.
+    if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+        return None
     try:
         return socket.recv(zmq.NOBLOCK)
     except zmq.Again:
