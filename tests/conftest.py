@@ -25,6 +25,11 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 # Importing vLLM takes 12 s of a core, in each process. So `LLM` computes in the test's own
 # process, and `Headstart` in one beside it instead of two. README's Python runs without this.
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+QUICK_STARTS = str(Path(__file__).parent / "quick_starts")
+if QUICK_STARTS not in os.environ.get("PYTHONPATH", ""):
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [QUICK_STARTS, os.environ.get("PYTHONPATH")])
+    )
 if "PYTEST_XDIST_WORKER" in os.environ:
     # One of several test processes: a thread each, on whichever core is free.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

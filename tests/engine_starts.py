@@ -2,7 +2,8 @@
 
 vLLM starts an engine's process with ``spawn`` on CPUs, and importing vLLM takes 12 s of a core. A
 fork server imports it once for all engines of a test process. The engines themselves are the real
-ones, and commands that a test runs as a person would start them vLLM's own way.
+ones. Commands and servers that a test starts fork theirs (`quick_starts`), and README's commands
+start them vLLM's own way.
 """
 
 import multiprocessing

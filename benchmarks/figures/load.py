@@ -6,6 +6,7 @@ of all its answers.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from statistics import median
 
 from benchmarks.figures.bench import file_of
 from benchmarks.figures.results import markdown, path_of
@@ -18,6 +19,7 @@ CLOSED_RUN, CLOSED = "closed-16", "streams-16"
 PERCENTS = (50, 95, 99)
 WAITS = tuple(f"p{percent}, s" for percent in PERCENTS)
 RATIOS = tuple(f"p{percent} ratio" for percent in PERCENTS)
+FIRST = "first token, p50, s"
 
 
 @cache
@@ -48,6 +50,7 @@ def load(result: BenchResult, workload: str) -> str:
             f"{load.rate:.2f}",
             method,
             *waits(result, load.name, method),
+            first_token(result, load.name, method),
             f"{answers_per_s(result, load.name, method):.2f}",
             f"{len(result.settled(load.name, method))}",
         )
@@ -55,7 +58,7 @@ def load(result: BenchResult, workload: str) -> str:
         for method in methods
     ]
     headings = ("load", "questions a second", "method", *WAITS, *RATIOS)
-    return markdown((*headings, "answers a second", "answers"), rows)
+    return markdown((*headings, FIRST, "answers a second", "answers"), rows)
 
 
 def closed(result: BenchResult, workload: str) -> str:
@@ -64,12 +67,13 @@ def closed(result: BenchResult, workload: str) -> str:
         (
             method,
             *waits(result, workload, method),
+            first_token(result, workload, method),
             "" if method == BARE else f"{result.throughput(workload, method):.2f}",
             f"{len(result.settled(workload, method))}",
         )
         for method in methods_in(result, [workload])
     ]
-    return markdown(("method", *WAITS, *RATIOS, "throughput", "answers"), rows)
+    return markdown(("method", *WAITS, *RATIOS, FIRST, "throughput", "answers"), rows)
 
 
 def goodputs(result: BenchResult, workload: str) -> str:
@@ -91,6 +95,11 @@ def waits(result: BenchResult, workload: str, method: str) -> Sequence[str]:
         return [*shown, *[""] * len(PERCENTS)]
     bare = [result.percentile_s(workload, BARE, percent, method) for percent in PERCENTS]
     return [*shown, *(f"{b / o:.2f}" for b, o in zip(bare, own, strict=True))]
+
+
+def first_token(result: BenchResult, workload: str, method: str) -> str:
+    """The median wait for the first word."""
+    return f"{median(s.first_token_s for s in result.settled(workload, method)):.2f}"
 
 
 def answers_per_s(result: BenchResult, workload: str, method: str) -> float:
