@@ -91,7 +91,7 @@ def receive(socket: "zmq.Socket[bytes]", timeout_s: float = 0.0) -> bytes | None
         return None
     # `recv` lets other threads run even if nothing is there, and may wait a millisecond for its
     # turn again. The scheduler asks before every step.
-    if not socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+    if not int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
         return None
     try:
         return socket.recv(zmq.NOBLOCK)
