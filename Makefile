@@ -73,8 +73,8 @@ promtool: ## Prometheus' checker for the tests of alerts, likewise; its service 
 		apt-get update -qq && RUNLEVEL=1 apt-get install -qq -y --no-install-recommends prometheus; } || \
 		echo 'no promtool, and none could be installed: tests of alerts will be skipped'
 
-test: setup ## every test, real engines included, in three processes
-	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+test: setup ## every test, real engines included, in two processes
+	$(BIN)/pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 
 verdict: setup ## the same, what fails once more, and the ten slowest: CI's judgement
 	$(BIN)/python .ci/verdict.py -q --durations=10

@@ -141,7 +141,8 @@ class Sockets:
     def __init__(self, tmp_path) -> None:
         settings = Settings.of({"server": {"target": "t", "open": True}})
         entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
-        self.route = LiveRoute(settings, entrance, NoCameras(), AccessLog(tmp_path / "log"))
+        self.log = AccessLog(tmp_path / "log")
+        self.route = LiveRoute(settings, entrance, NoCameras(), self.log)
         self.route._delays = HandshakeDelays(Clock())
 
     async def open(self, said: dict, sent: list[dict]) -> None:
@@ -174,6 +175,7 @@ def test_whose_sockets_were_refused_waits_before_the_next_until_the_server_ends(
         assert sockets.route._opening.total() == 1, "it counts as one that is being opened"
         await asyncio.wait_for(sockets.route.drain(), 1.0)
         await waiting
+        sockets.log.close()  # a thread of its own writes it
         return sent
 
     assert asyncio.run(run())[0]["type"] == "websocket.accept"

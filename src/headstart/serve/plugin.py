@@ -171,6 +171,7 @@ class HeadstartMiddleware:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, settings.limits.drain_s)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # `serve` had it wait
         self._access_log.note(event="up", tenants=len(settings.keys.tenants))
 
     def _on_signal(self, drain_s: float) -> None:
