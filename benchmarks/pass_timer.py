@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headstart.bench.result import BARE
+
 DIRECTORY = "HEADSTART_PASSES"
-BARE = "bare vLLM"
 
 
 class Pass(NamedTuple):

@@ -14,7 +14,8 @@ from rich.console import Console
 from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.collect_progress import CollectProgress
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, interrupts_kept, quieten
+from headstart.cli.starting import engine_arguments, quieten
+from headstart.engine.interrupts import interrupts_kept
 from headstart.errors import CollectError
 from headstart.media.events import SensorSize
 

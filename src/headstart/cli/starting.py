@@ -2,16 +2,15 @@
 
 import json
 import os
-import signal
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from multiprocessing import resource_tracker
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from headstart.engine.interrupts import interrupts_kept
 
 if TYPE_CHECKING:
     from headstart.engine.headstart import Headstart
@@ -61,22 +60,6 @@ def start_headstart(
         seconds = progress.tasks[loading].elapsed or 0.0
     out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
     return headstart
-
-
-@contextmanager
-def interrupts_kept() -> Iterator[None]:
-    """Keep Ctrl-C from the processes that are started in the block: this one ends them in order.
-
-    A terminal sends SIGINT to all of them, and each of vLLM's prints a traceback. What is blocked
-    here is blocked in the threads and processes that are started here. A Ctrl-C that comes
-    meanwhile counts when the block is left.
-    """
-    resource_tracker.ensure_running()  # else the first process brings it along, and it unblocks
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def quieten() -> None:

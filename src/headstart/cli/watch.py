@@ -15,8 +15,9 @@ import typer
 from headstart.cli.ask import parse_schema, read_schema
 from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, interrupts_kept, start_headstart
+from headstart.cli.starting import engine_arguments, start_headstart
 from headstart.cli.watch_output import OutputForm, output_of
+from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.manner import Manner
 from headstart.errors import LiveError
 from headstart.live import watching

@@ -6,18 +6,17 @@ vLLM parses the flags, loads the model, makes the routes and runs. With the same
 
 import json
 import os
-import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from multiprocessing import resource_tracker
 from typing import Any
 
 from headstart.engine.drafter.channel import ChannelLease
 from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.headstart import Headstart
 from headstart.engine.installation import require_engine
+from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.startup import (
@@ -101,11 +100,11 @@ def flags(found: Mapping[str, Any]) -> list[str]:
 def serve(settings: Settings) -> None:
     """Serve until told to end. Exits with 1 if the engine died, so that it is started again."""
     require_engine()
-    _keep_interrupts()
     os.environ.update(environment())
     if settings.max_draft_tokens:
         os.environ.update(few_kernels(os.environ).environment)
-    with _channel(settings) as channel, _bare(settings) as bare:
+    # The middleware unblocks them once it can drain.
+    with interrupts_kept(), _channel(settings) as channel, _bare(settings) as bare:
         found = arguments(settings, channel)
         placement = _placement(settings, found)
         translated = translated_for(settings.target, settings.event_drafter)
@@ -122,17 +121,6 @@ def serve(settings: Settings) -> None:
         uvloop.run(run_server(args))
     if getattr(args, "engine_died", False):
         sys.exit(1)
-
-
-def _keep_interrupts() -> None:
-    """Keep Ctrl-C from the processes that are started from here on, and until then from this one.
-
-    A terminal sends it to all of them, and the engine would end while the server still answers.
-    What is blocked here is blocked in them; the middleware takes it for this process, once it can
-    drain.
-    """
-    resource_tracker.ensure_running()  # else the first process brings it along, and it unblocks
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 @contextmanager
