@@ -6,8 +6,8 @@ One question about each second of a held-out drive. Each way has a session and a
 on the same engine; bare vLLM is a second engine, without headstart. Every clip is asked in all ways
 before the next one, in an order that rotates. All answers are streamed, and a time is when the
 caller has the word. Ways that are "previewed" give the exact answer, after the preview of an
-approximate one. ``--kv-bridge`` adds a third engine, with a KV bridge. Prints a table, then one
-line of JSON, which is also kept in benchmarks/results.
+approximate one. An engine rests before another one is asked. ``--kv-bridge`` adds a third engine,
+with a KV bridge. Prints a table, then one line of JSON, which is also kept in benchmarks/results.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import asyncio
 import os
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -39,12 +39,13 @@ from rich.table import Table
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview
 from headstart.bench.intervals import ratio_of_medians
-from headstart.engine.session import Session
+from headstart.bench.run import REST_S
+from headstart.engine.headstart import Headstart
 from headstart.media.clip import Clip
 
 RESULTS = Path(__file__).parent / "results"
 BARE = "bare vLLM, whole clip"
-WAYS = ("events", "even 50%", "frames", "short clip")
+WAYS = ("events", "even", "frames", "short clip")
 MAX_DRAFT_TOKENS = 32
 
 
@@ -75,20 +76,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         steps = {"long_prefill_token_threshold": options.prompt_step} if options.prompt_step else {}
         usual = started(pair.target, max_draft_tokens=MAX_DRAFT_TOKENS, **steps)
         headstart = engines.enter_context(usual)
-        askers: dict[str, tuple[Way, Session]] = {
-            way.name: (way, way.session(headstart)) for way in ways
-        }
+        askers = {BARE: Asker(bare, Way(BARE))}
+        askers |= {way.name: Asker(headstart, way) for way in ways}
         if options.kv_bridge is not None:
             guessing = engines.enter_context(started_guessing(pair, options.kv_bridge))
             for is_preview in (False, True):
                 way = kv_way(options.kv_bridge, is_preview=is_preview)
-                askers[way.name] = (way, way.session(guessing))
-        names = [BARE, *askers]
+                askers[way.name] = Asker(guessing, way)
+        names, last = list(askers), bare
         for number, clip in enumerate(clips):
             turn = number % len(names)
             for name in [*names[turn:], *names[:turn]]:
-                way, session = askers.get(name, (Way(BARE), bare))
-                heard = asyncio.run(listen(session, way.clip(clip.clip), question))
+                asker = askers[name]
+                if asker.engine is not last:
+                    time.sleep(REST_S)
+                last = asker.engine
+                heard = asyncio.run(asker.listen(clip.clip, question))
                 if number >= 2:
                     answers[name].append(heard)
             progress("asking", number + 1, len(clips))
@@ -118,24 +121,36 @@ class Heard:
     last_word_s: float
     preview_s: float | None
     """The first previewed word, where one came before the first confirmed one."""
-    is_preview_right: bool
-    """Whether the answer begins with what was previewed first."""
+    preview: Preview | None
+    """What was previewed first."""
+
+    @property
+    def is_preview_right(self) -> bool:
+        """Whether the answer begins with what was previewed first."""
+        return self.preview is not None and self.answer.text.startswith(self.preview.text)
 
 
-async def listen(session: Session, clip: Clip, question: str) -> Heard:
-    """Ask, and note when each word comes."""
-    begun_s, first_s, preview = time.monotonic(), 0.0, ""
-    preview_s: float | None = None
-    async for event in session.stream(clip, question, max_tokens=MAX_TOKENS):
-        now_s = time.monotonic() - begun_s
-        if isinstance(event, Answer):
-            is_right = preview_s is not None and event.text.startswith(preview)
-            return Heard(event, first_s, now_s, preview_s, is_right)
-        if isinstance(event, Confirmed):
-            first_s = first_s or now_s
-        elif isinstance(event, Preview) and preview_s is None and not first_s:
-            preview_s, preview = now_s, event.text
-    raise AssertionError("a stream ends with its answer")
+class Asker:
+    """A camera of an engine that is asked in one way."""
+
+    def __init__(self, engine: Headstart, way: Way) -> None:
+        self.engine, self._way, self._session = engine, way, way.session(engine)
+
+    async def listen(self, clip: Clip, question: str) -> Heard:
+        """Ask, and note when each word comes."""
+        clip = self._way.clip(clip)
+        begun_s, first_s = time.monotonic(), 0.0
+        preview_s: float | None = None
+        preview: Preview | None = None
+        async for event in self._session.stream(clip, question, max_tokens=MAX_TOKENS):
+            now_s = time.monotonic() - begun_s
+            if isinstance(event, Answer):
+                return Heard(event, first_s, now_s, preview_s, preview)
+            if isinstance(event, Confirmed):
+                first_s = first_s or now_s
+            elif isinstance(event, Preview) and preview_s is None and not first_s:
+                preview_s, preview = now_s, event
+        raise AssertionError("a stream ends with its answer")
 
 
 def timed(heard: Sequence[Heard], bare: Sequence[Heard], whole: Sequence[Heard]) -> dict[str, Any]:
@@ -161,6 +176,7 @@ def timed(heard: Sequence[Heard], bare: Sequence[Heard], whole: Sequence[Heard])
         figures |= {
             "preview_ms": 1e3 * median(one.preview_s or 0.0 for one in previewed),
             "preview_share": median(shares),
+            "previewed_by": Counter(one.preview.source for one in previewed if one.preview),
             "previews_right": sum(one.is_preview_right for one in previewed) / len(previewed),
         }
     return figures
