@@ -26,7 +26,7 @@ $(VENV)/.ready: pyproject.toml lab/pyproject.toml VERSION
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
 	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
 		--editable ./lab
-	$(BIN)/python -c 'import torchvision' 2>/dev/null || \
+	$(BIN)/python -c 'import torchvision, torchaudio' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		{ echo 'torchvision for the CPU: $(TORCHVISION)' && \

@@ -116,6 +116,18 @@ def test_a_torchvision_that_does_not_import_is_recognised():
     assert found.mend == "pip uninstall -y torchvision torchaudio torchcodec"
 
 
+def test_a_torchaudio_that_does_not_import_is_recognised_beside_a_torchvision_that_does():
+    machine = having(ON_CPU, torchvision="0.28.0", torchaudio="2.11.0")
+    errors = {"torchaudio": "OSError: libc10_cuda.so is missing"}
+    misfit = replace(machine, import_errors=errors)
+    assert finding(misfit, "torchvision").health is Health.OK
+    found = finding(misfit, "torchaudio")
+    assert found.health is Health.BROKEN
+    assert "libc10_cuda" in found.detail
+    assert found.mend == "pip uninstall -y torchaudio torchcodec"
+    assert finding(machine, "torchaudio").health is Health.OK
+
+
 def test_torchvision_is_not_blamed_for_a_torch_that_does_not_import():
     errors = {"torch": "libgomp.so.1 is missing", "torchvision": "libgomp.so.1 is missing"}
     machine = replace(having(ON_CPU, torchvision="0.28.0"), import_errors=errors)

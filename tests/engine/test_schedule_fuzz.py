@@ -10,7 +10,7 @@ from headstart.engine.scheduler import HeadstartScheduler
 
 pytestmark = pytest.mark.engine
 
-NUM_DRAFTED = 100_000
+NUM_DRAFTED = 60_000
 MAX_SEARCHED = 60  # plans of a kind in which a corner must show
 
 

