@@ -2,8 +2,8 @@
 
 vLLM starts an engine's process with ``spawn`` on CPUs, and importing vLLM takes 12 s of a core. A
 fork server imports it once for all engines of a test process. The engines themselves are the real
-ones. Commands and servers that a test starts fork theirs (`quick_starts`), and README's commands
-start them vLLM's own way.
+ones. Commands and servers that a test starts fork theirs (`quick_starts`); README's `headstart ask`
+starts them vLLM's own way.
 """
 
 import multiprocessing

@@ -164,8 +164,8 @@ def _torchvision(host: HostFacts) -> Finding:
             "not installed. Video-LLaVA and EventGPT do without; Qwen-VL, LLaVA-OneVision and"
             " InternVL need one built for this torch.",
         )
-    error = host.import_errors.get("torchvision")
-    if error is None or "torch" in host.import_errors:
+    error = _misfit(host, "torchvision")
+    if error is None:
         return Finding("torchvision", Health.OK, version)
     return Finding(
         "torchvision",
@@ -181,8 +181,8 @@ def _torchaudio(host: HostFacts) -> Finding:
     version = host.distributions.get("torchaudio")
     if version is None:
         return Finding("torchaudio", Health.OK, "not installed, and not needed")
-    error = host.import_errors.get("torchaudio")
-    if error is None or "torch" in host.import_errors:
+    error = _misfit(host, "torchaudio")
+    if error is None:
         return Finding("torchaudio", Health.OK, version)
     return Finding(
         "torchaudio",
@@ -191,6 +191,11 @@ def _torchaudio(host: HostFacts) -> Finding:
         " model needs it.",
         "pip uninstall -y torchaudio torchcodec",
     )
+
+
+def _misfit(host: HostFacts, name: str) -> str | None:
+    """Why it does not import beside a torch that does; a torch that does not is told of itself."""
+    return None if "torch" in host.import_errors else host.import_errors.get(name)
 
 
 def _device(host: HostFacts) -> Finding:
