@@ -31,3 +31,22 @@ def test_tables_show_the_kept_run(tmp_path, monkeypatch):
     assert row.startswith("| warm-memory over memory | +8.80 (")
     assert len(row.split("|")) == len(differences().splitlines()[0].split("|"))
     results.result.cache_clear()
+
+
+def test_the_table_of_seeds_has_means_and_the_intervals_of_differences(tmp_path, monkeypatch):
+    difference = {"mean": 1.5, "lowest": 1.0, "highest": 2.0, "streams_low": -0.25}
+    rows = {
+        "target": {"mean": 12.0, "lowest": 11.0, "highest": 13.0},
+        "bridge-target over bridge-none": {**difference, "streams_high": 3.0},
+    }
+    run = {"bridges": {"one-question": rows, "in-turn": rows}}
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    results.result.cache_clear()
+    file = tmp_path / f"{evaluation.SEEDS}_cpu-2-cores_2026-01-01.json"
+    file.write_text(json.dumps(run))
+    _, _, target, over = evaluation.TABLES["eval-seeds"]().splitlines()
+    assert target == "| target | 12.00 (11.00 to 13.00) |  | 12.00 (11.00 to 13.00) |  |"
+    assert over.startswith(
+        "| bridge-target over bridge-none | +1.50 (+1.00 to +2.00) | -0.25 to +3.00 |"
+    )
+    results.result.cache_clear()

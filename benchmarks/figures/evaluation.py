@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures.results import markdown, result
+from benchmarks.figures.results import NOT_KEPT, is_kept, markdown, result
 
 from headstart.evaluation.picture import drawn
 
 RUN = "eval_lab-pair"
+SEEDS = "eval_lab-pair_three-seeds"
 PICTURE = Path("docs/pictures/eval.svg")
 WORKLOADS = {"one-question": "one question", "in-turn": "in turn"}
 
@@ -29,6 +30,7 @@ def drafters(run: Any) -> str:
             *(with_interval(work[name], "streams") for work in works),
             *(both(works, name, figure) for figure in ("first_block", "new_scenes", "first_clips")),
             f"{works[0][name]['draft_ms_p50']:.2f}, {works[0][name]['draft_ms_p95']:.2f}",
+            both(works, name, "end_to_end") if "end_to_end" in works[0][name] else "",
         )
         for name in works[0]
     ]
@@ -39,6 +41,7 @@ def drafters(run: Any) -> str:
         "new scenes",
         "first clips",
         "ms a draft p50, p95",
+        "end to end",
     )
     return markdown(headings, rows)
 
@@ -62,6 +65,33 @@ def differences(run: Any) -> str:
         *(f"{words}: by {over}" for words in WORKLOADS.values() for over in ("answer", "stream")),
     )
     return markdown(headings, rows)
+
+
+def seeds(run: Any) -> str:
+    """Of bridges trained alike but for the seed: the mean, and the lowest and the highest."""
+    works = [run["bridges"][name] for name in WORKLOADS]
+    rows = [
+        (name, *(cell for work in works for cell in over_seeds(work[name]))) for name in works[0]
+    ]
+    headings = (
+        "tokens/pass",
+        *(
+            f"{words}: {column}"
+            for words in WORKLOADS.values()
+            for column in ("mean (lowest to highest)", "by stream")
+        ),
+    )
+    return markdown(headings, rows)
+
+
+def over_seeds(figures: dict[str, Any]) -> tuple[str, str]:
+    """Mean and range; the interval only of differences."""
+    if "streams_low" not in figures:
+        values = [f"{figures[key]:.2f}" for key in ("mean", "lowest", "highest")]
+        return f"{values[0]} ({values[1]} to {values[2]})", ""
+    values = [f"{figures[key]:+.2f}" for key in ("mean", "lowest", "highest")]
+    doubt = [f"{figures[key]:+.2f}" for key in ("streams_low", "streams_high")]
+    return f"{values[0]} ({values[1]} to {values[2]})", " to ".join(doubt)
 
 
 def both(works: list[Any], name: str, figure: str) -> str:
@@ -101,5 +131,6 @@ def picture() -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "eval-drafters": lambda: drafters(result(RUN)),
     "eval-differences": lambda: differences(result(RUN)),
+    "eval-seeds": lambda: seeds(result(SEEDS)) if is_kept(SEEDS) else NOT_KEPT,
     "bridge-drafts": bridge_drafts,
 }

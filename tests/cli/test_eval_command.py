@@ -54,6 +54,21 @@ def test_the_last_line_is_the_result_and_so_is_the_file(tmp_path, records, monke
     assert "+11.00" in done.stdout
 
 
+def test_of_several_bridges_the_mean_is_printed_with_the_lowest_and_the_highest(
+    tmp_path, records, monkeypatch
+):
+    monkeypatch.setattr(contenders, "load_bridge", lambda directory, memory: Seer(STREAMS))
+    words = [
+        word for n in (1, 2) for word in ("--bridge", bridge_directory(tmp_path / f"seed-{n}"))
+    ]
+    done = run(records, *words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    rows = {row.partition("  ")[0]: row.split() for row in done.stdout.splitlines()}
+    assert rows["target"][1:] == ["12.00", "12.00", "12.00"]
+    over = rows["bridge-target over bridge-none"]
+    assert over[3:] == ["+11.00", "+11.00", "+11.00", "11.00..11.00"]
+
+
 def test_without_other_records_and_bridges_memory_is_measured(records):
     done = run(records)
     assert done.exit_code == 0, (done.output, done.exception)

@@ -15,6 +15,7 @@ from headstart.evaluation.evaluation import Evaluation
 from headstart.evaluation.known_answers import KnownAnswers
 from headstart.evaluation.picture import drawn
 from headstart.evaluation.workload import workloads
+from tests.bench.played import played_result
 from tests.evaluation.made_up import (
     FEATURES,
     TARGET,
@@ -30,7 +31,7 @@ STREAMS = {name: [dict.fromkeys(QUESTIONS, FIRST)] * 4 for name in ("a", "b")}
 """12 tokens each time: a new answer takes 12 passes, a known one a single pass."""
 
 
-def evaluate(tmp_path, known=None, load=None, directories=(), also=(), **options):
+def evaluate(tmp_path, known=None, load=None, directories=(), also=(), bench=None, **options):
     options = {"streams": STREAMS, **options}
     held_out = AskedStreams.read(write_records(tmp_path / "records", **options))
     answers = KnownAnswers()
@@ -43,6 +44,7 @@ def evaluate(tmp_path, known=None, load=None, directories=(), also=(), **options
         [*memories(answers), *registered(also, answers)],
         bridges([bridge_directory(tmp_path / name) for name in directories], load, answers, TARGET),
         held_out.manifest.features,
+        bench,
     )
     result = evaluation.run({"date": "today"}, done.append)
     assert sum(done) == evaluation.num_answers
@@ -126,6 +128,22 @@ def test_of_several_bridges_each_counts_and_all_together(tmp_path):
     assert rows["bridge-target seed-2"]["tokens_per_pass"] == 1
     assert result.bridges["one-question"]["target"] == {"mean": 6.5, "lowest": 1, "highest": 12}
     assert "bridge-events seed-2 over warm-memory" in result.differences["one-question"]
+    more = result.bridges["one-question"]["bridge-target over bridge-none"]
+    assert (more["mean"], more["lowest"], more["highest"]) == (5.5, 0, 11)
+    assert (more["streams_low"], more["streams_high"]) == (5.5, 5.5)  # every stream is alike
+    assert "bridge-both over warm-memory" in result.bridges["one-question"]
+
+
+def test_ratios_of_a_bench_stand_beside_the_drafters_and_workloads_that_it_measured(tmp_path):
+    bench = played_result(workloads=("fixed",))
+    result = evaluate(tmp_path, bench=bench)
+    memory = result.summary["one-question"]["memory"]
+    measured = bench.summary()["fixed"]["memory"]
+    assert memory["end_to_end"] == measured["end_to_end"] > 1
+    assert memory["end_to_end_high"] == measured["end_to_end_high"]
+    assert "end_to_end" not in result.summary["in-turn"]["memory"]
+    assert result.bench == bench.environment
+    assert evaluate(tmp_path / "again").bench is None
 
 
 def test_features_that_the_records_lack_are_not_shown(tmp_path):

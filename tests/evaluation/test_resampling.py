@@ -35,11 +35,22 @@ def test_a_difference_is_paired():
     rng = np.random.default_rng(1)
     tokens = rng.integers(5, 100, 40)
     passes = rng.integers(1, 50, 40)
-    same = interval_of_difference(Tally(tokens, passes), Tally(tokens, passes))
+    same = interval_of_difference([(Tally(tokens, passes), Tally(tokens, passes))])
     assert (same.low, same.high) == (0, 0)
-    more = interval_of_difference(Tally(2 * tokens, passes), Tally(tokens, passes))
+    more = interval_of_difference([(Tally(2 * tokens, passes), Tally(tokens, passes))])
     alone = interval(Tally(tokens, passes))
     assert (more.low, more.high) == pytest.approx((alone.low, alone.high))
+
+
+def test_differences_of_several_pairs_are_averaged_on_the_same_draws():
+    rng = np.random.default_rng(2)
+    tokens, passes = rng.integers(5, 100, 40), rng.integers(1, 50, 40)
+    one, double = Tally(tokens, passes), Tally(2 * tokens, passes)
+    nothing = interval_of_difference([(double, one), (one, double)])
+    assert (nothing.low, nothing.high) == pytest.approx((0, 0))
+    half = interval_of_difference([(double, one), (one, one)])
+    alone = interval(one)
+    assert (half.low, half.high) == pytest.approx((alone.low / 2, alone.high / 2))
 
 
 def test_streams_whose_answers_are_alike_leave_more_doubt_than_their_answers():
@@ -55,4 +66,4 @@ def test_streams_whose_answers_are_alike_leave_more_doubt_than_their_answers():
 
 def test_a_single_unit_says_nothing_of_others():
     assert interval(tally([4], [2])) is None
-    assert interval_of_difference(tally([4], [2]), tally([4], [1])) is None
+    assert interval_of_difference([(tally([4], [2]), tally([4], [1]))]) is None

@@ -24,6 +24,7 @@ HEADINGS = (
     "new\nscenes",
     "first\nclips",
     "ms a draft\np50, p95",
+    "end to\nend",
 )
 
 
@@ -57,6 +58,15 @@ def evaluate(
             help="A drafter to measure too: a registered name, or package.module:Class; repeatable."
         ),
     ] = None,
+    bench: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="The bench.json of headstart bench with this target and the same drafters: its"
+            " end-to-end ratios are shown too.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="A file for the result.")] = None,
     picture: Annotated[
         Path | None, typer.Option(dir_okay=False, help="A file for a picture of it, SVG.")
@@ -67,6 +77,7 @@ def evaluate(
     Prints tables, and one line of JSON last.
     """
     from headstart.bench.environment import environment
+    from headstart.bench.result import BenchResult
     from headstart.collect.record_table import require_pyarrow
 
     require_pyarrow()
@@ -86,6 +97,7 @@ def evaluate(
         [*memories(known), *registered(also or [], known)],
         bridges(bridge or [], load_bridge, known, held_out.manifest.target),
         held_out.manifest.features,
+        BenchResult.read(bench) if bench is not None else None,
     )
     with _bar(console) as bar:
         task = bar.add_task("replaying", total=evaluation.num_answers)
@@ -128,9 +140,11 @@ def _print(result: "EvaluationResult", out: Console) -> None:
                 _interval(figures, "streams"),
                 *(_number(figures[key]) for key in ("first_block", "new_scenes", "first_clips")),
                 ", ".join(_short(figures[f"draft_ms_p{share}"]) for share in (50, 95)),
+                _number(figures.get("end_to_end")),
             )
         out.print(table)
         _print_differences(result.differences[workload], out)
+        _print_bridges(result.bridges[workload], out)
     out.print()
 
 
@@ -144,6 +158,22 @@ def _print_differences(differences: Mapping[str, Mapping[str, Any]], out: Consol
     for name, figures in differences.items():
         intervals = (_interval(figures, over) for over in ("answers", "streams"))
         table.add_row(name, f"{figures['tokens_per_pass']:+.2f}", *intervals)
+    out.print()
+    out.print(table)
+
+
+def _print_bridges(bridges: Mapping[str, Mapping[str, Any]], out: Console) -> None:
+    if not bridges:
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("tokens a pass, all bridges", no_wrap=True)
+    for heading in ("mean", "lowest", "highest", "95% over streams"):
+        table.add_column(heading, justify="right")
+    for name, figures in bridges.items():
+        is_difference = "streams_low" in figures
+        sign = "+" if is_difference else ""
+        values = (f"{figures[key]:{sign}.2f}" for key in ("mean", "lowest", "highest"))
+        table.add_row(name, *values, _interval(figures, "streams") if is_difference else "")
     out.print()
     out.print(table)
 

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
+from headstart.bench.result import BenchResult
 from headstart.errors import EvaluationError
 from headstart.evaluation.contenders import MEMORY, WARM, Bridge, Contender
-from headstart.evaluation.measured import LIMITS, Measured
+from headstart.evaluation.end_to_end import end_to_end
+from headstart.evaluation.measured import LIMITS, Measured, mean_over, spread
 from headstart.evaluation.shown import SELECTIONS
 from headstart.evaluation.workload import Workload
 
@@ -31,8 +32,11 @@ class EvaluationResult:
     differences: Figures
     """Tokens a pass of one drafter over another's, on the same answers."""
     bridges: Figures
-    """Of several bridges: mean, lowest and highest tokens a pass, by the features shown."""
+    """Of several bridges: mean, lowest and highest tokens a pass by the features shown, and of
+    the differences, which also have intervals."""
     limits: Mapping[str, int]
+    bench: Mapping[str, Any] | None = None
+    """The environment of the bench whose end-to-end ratios stand in the summary."""
     format: int = FORMAT
 
     def as_json(self) -> dict[str, Any]:
@@ -59,6 +63,8 @@ class Evaluation:
     bridges: Sequence[Bridge]
     features: Sequence[str]
     """Those that the records have."""
+    bench: BenchResult | None = None
+    """Of the same drafters by the clock, if it was measured."""
 
     @property
     def contenders(self) -> list[Contender]:
@@ -81,7 +87,7 @@ class Evaluation:
             for work in self.workloads
         }
         summary = {
-            work: {name: one.figures() for name, one in found.items()}
+            work: end_to_end(self.bench, work, {n: one.figures() for n, one in found.items()})
             for work, found in measured.items()
         }
         return EvaluationResult(
@@ -90,8 +96,9 @@ class Evaluation:
             drafters={contender.name: contender.words for contender in contenders},
             summary=summary,
             differences={work: self._differences(found) for work, found in measured.items()},
-            bridges={work: self._over_bridges(found) for work, found in summary.items()},
+            bridges={work: self._over_bridges(found) for work, found in measured.items()},
             limits=asdict(LIMITS),
+            bench=None if self.bench is None else self.bench.environment,
         )
 
     def _differences(self, measured: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
@@ -107,15 +114,19 @@ class Evaluation:
             if more in measured and less in measured
         }
 
-    def _over_bridges(self, figures: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    def _over_bridges(self, measured: Mapping[str, Measured]) -> dict[str, dict[str, Any]]:
         """Nothing where there is only one: its figures stand in the summary."""
         if len(self.bridges) < 2:
             return {}
-        spread = {}
+        found = {}
         for selection in SELECTIONS:
             names = [bridge.name(selection) for bridge in self.bridges]
-            values = [figures[name]["tokens_per_pass"] for name in names if name in figures]
-            if values:
-                mean = round(fmean(values), 3)
-                spread[selection] = {"mean": mean, "lowest": min(values), "highest": max(values)}
-        return spread
+            if names[0] in measured:
+                found[selection] = spread([measured[n].replay.tokens_per_pass for n in names])
+        compared = [bridge.pairs() for bridge in self.bridges]
+        for place, (more, less) in enumerate(replace(self.bridges[0], label="").pairs()):
+            seeds = [pairs[place] for pairs in compared]
+            if all(name in measured for name in seeds[0]):
+                drafters = [(measured[one], measured[other]) for one, other in seeds]
+                found[f"{more} over {less}"] = mean_over(drafters)
+        return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Self
 
 import numpy as np
@@ -81,14 +82,36 @@ class Measured:
 
     def over(self, other: "Measured") -> dict[str, Any]:
         """How many tokens a pass more than another drafter on the same answers."""
-        more = self.replay.tokens_per_pass - other.replay.tokens_per_pass
-        by_answer = interval_of_difference(self.by_answer, other.by_answer)
-        by_stream = interval_of_difference(self.by_stream, other.by_stream)
-        return {
-            "tokens_per_pass": _rounded(more),
-            **_bounds("answers", by_answer),
-            **_bounds("streams", by_stream),
-        }
+        return {"tokens_per_pass": _rounded(_more(self, other)), **_doubt([(self, other)])}
+
+
+def mean_over(pairs: Sequence[tuple[Measured, Measured]]) -> dict[str, Any]:
+    """How many tokens a pass the first of a pair has more, in the mean over pairs.
+
+    All pairs are of the same answers: drafters that were trained with different seeds.
+    """
+    found = [_more(one, other) for one, other in pairs]
+    return {**spread(found), **_doubt(pairs)}
+
+
+def spread(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean, lowest and highest."""
+    bounds = {"mean": fmean(values), "lowest": min(values), "highest": max(values)}
+    return {name: _rounded(value) for name, value in bounds.items()}
+
+
+def _more(one: Measured, other: Measured) -> float:
+    return one.replay.tokens_per_pass - other.replay.tokens_per_pass
+
+
+def _doubt(pairs: Sequence[tuple[Measured, Measured]]) -> dict[str, float | None]:
+    """Intervals of a difference, or of the mean of several, over answers and over streams."""
+    answers = [(one.by_answer, other.by_answer) for one, other in pairs]
+    streams = [(one.by_stream, other.by_stream) for one, other in pairs]
+    return {
+        **_bounds("answers", interval_of_difference(answers)),
+        **_bounds("streams", interval_of_difference(streams)),
+    }
 
 
 def _survivals(answers: Iterable[ReplayedAnswer]) -> tuple[Survival, Survival]:

@@ -4,6 +4,7 @@ Answers of a stream are alike, so an interval over answers is too narrow for a c
 that were not measured; the one over streams is the honest one where there are enough of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -64,8 +65,11 @@ def interval(tally: Tally) -> Interval | None:
     return Interval.of(tally.resampled()) if len(tally) > 1 else None
 
 
-def interval_of_difference(more: Tally, less: Tally) -> Interval | None:
-    """Of the first one's tokens a pass over the second's, on the same units."""
-    if len(more) < 2:
+def interval_of_difference(pairs: Sequence[tuple[Tally, Tally]]) -> Interval | None:
+    """Of the tokens a pass of a pair's first over its second's, all on the same units.
+
+    Of several pairs it is the mean of their differences, each on the same draws.
+    """
+    if len(pairs[0][0]) < 2:
         return None
-    return Interval.of(more.resampled() - less.resampled())
+    return Interval.of(np.mean([more.resampled() - less.resampled() for more, less in pairs], 0))
