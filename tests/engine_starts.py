@@ -1,8 +1,8 @@
 """Starts the engines of tests from a process that has imported vLLM already.
 
 vLLM starts an engine's process with ``spawn`` on CPUs, and importing vLLM takes 12 s of a core. A
-fork server imports it once for all engines of a test process. The engines themselves are the real
-ones. Commands and servers that a test starts fork theirs (`quick_starts`); README's `headstart ask`
+fork server imports it once for all engines and servers of a test process. They are the real
+ones. Commands and servers fork their engines (`quick_starts`); README's `headstart ask`
 starts them vLLM's own way.
 """
 
@@ -14,8 +14,10 @@ PRELOADED = (
     "vllm.v1.engine.core",
     "vllm.v1.worker.cpu_worker",
     "vllm.v1.executor.multiproc_executor",
+    "vllm.entrypoints.openai.api_server",
     "headstart.engine.scheduler",
     "headstart.models.registration",
+    "headstart.serve.server",
 )
 
 

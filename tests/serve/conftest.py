@@ -5,14 +5,14 @@
 
 import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from headstart.cli import app
 from tests.serve.servers import (
     DRAFTER_ENGINE,
     ENGINE,
@@ -129,12 +129,7 @@ def server(
         "drafter_vllm": DRAFTER_ENGINE,
     }
     config.write_text(toml(tables))
-    told = subprocess.run(
-        [sys.executable, *serve_command("--config", str(config), "--print-vllm-flags")],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    told = CliRunner().invoke(app, ["serve", f"--config={config}", "--print-vllm-flags"]).stdout
     words = shlex.split(told.replace('"CHANNEL"', json.dumps(str(home / "channel"))))
     variables = dict(word.split("=", 1) for word in words[: words.index("python")])
     command = words[words.index("python") + 1 :]

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,8 @@ from typing import Any
 
 import httpx
 import psutil
+
+from tests.forked_command import ForkedCommand
 
 START_TIMEOUT_S = 540.0
 TIMEOUT_S = 120.0
@@ -51,7 +52,7 @@ def free_port() -> int:
 class Server:
     """A running server. `stop` ends it; its log is kept for when a test fails."""
 
-    process: "subprocess.Popen[bytes]"
+    process: ForkedCommand
     port: int
     log: Path
     key: str = ""
@@ -122,15 +123,7 @@ def wait_until(condition: Any, what: str, timeout_s: float, log: Path | None = N
 
 def start(command: list[str], port: int, log: Path, **environment: str) -> Server:
     """Start it; returns at once."""
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **environment},
-        )
-    return Server(process, port, log)
+    return Server(ForkedCommand(command, {**os.environ, **environment}, log), port, log)
 
 
 @contextlib.contextmanager
