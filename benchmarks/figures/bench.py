@@ -163,9 +163,16 @@ TABLES: dict[str, Callable[[], str]] = {
         table,
         "",
         [
-            Measured(f"{label}, {method}", "bridge", workload, method)
+            Measured(f"{label}, {words}", run, workload, method)
             for label, workload in KINDS_OF_QUESTIONS
-            for method in ("bridge", "memory", "suffix (vLLM)")
+            for words, run, method in (
+                ("bridge and warm memory", "warm-bridge", "bridge"),
+                ("warm memory", "warm-bridge", "warm"),
+                ("bridge", "bridge", "bridge"),
+                ("memory", "bridge", "memory"),
+                ("ranker", "bridge", "ranker"),
+                ("suffix (vLLM)", "bridge", "suffix (vLLM)"),
+            )
         ],
     ),
     "bench-json": partial(

@@ -122,7 +122,7 @@ class TinyEventGpt:
     def save(self, directory: Path) -> None:
         """Write config, weights under the published names, and tokenizer."""
         import torch
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         from headstart.models.eventgpt.weights import published_shapes
 
@@ -137,7 +137,7 @@ class TinyEventGpt:
         }
         config.save_pretrained(directory)
         tokenizer.save_pretrained(directory)
-        save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+        (directory / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))
 
     def _config(self, tokenizer: Any) -> Any:
         from transformers import CLIPVisionConfig

@@ -66,6 +66,25 @@ def test_a_broken_row_is_named_by_its_line(tmp_path):
     assert not out.exists()
 
 
+def test_collected_answers_become_one_too_but_not_those_that_measure(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs headstart[train]")
+    from tests.evaluation.made_up import write_records
+
+    streams = {"b": [{"what?": [3]}], "a": [{"what?": [1]}, {"what?": [2]}]}
+    folder, out = write_records(tmp_path / "records", streams, source="lab"), tmp_path / "site"
+    words = ["memory", "import", str(folder), "--out", str(out), "--tenant", "north"]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    answers = [(answer.tenant, answer.tokens) for answer in read_memory_log(out)]
+    assert answers == [("north", (1,)), ("north", (2,)), ("north", (3,))]
+    out.unlink()
+    words[2] = str(write_records(tmp_path / "held out", streams))
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 1
+    assert "without --held-out" in " ".join(result.output.split())
+    assert not out.exists()
+
+
 class Routes(BaseHTTPRequestHandler):
     """Notes what is asked of it, and answers as the memory routes do."""
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.errors import EvaluationError
+from headstart.errors import CollectError, EvaluationError
 from headstart.evaluation.asked_clips import AskedStreams
 from headstart.evaluation.known_answers import KnownAnswers
 from headstart.evaluation.workload import TENANT
@@ -51,18 +51,18 @@ def test_where_nothing_is_known_memory_is_cold():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "error", "said"),
     [
-        ({"source": "lab, held out"}, "without --held-out"),
-        ({"target": replace(TARGET, digest="of another")}, "another target"),
-        ({"name": ""}, "clips that are measured on"),
+        ({"source": "lab, held out"}, CollectError, "without --held-out"),
+        ({"target": replace(TARGET, digest="of another")}, EvaluationError, "another target"),
+        ({"name": ""}, EvaluationError, "clips that are measured on"),
     ],
 )
-def test_what_would_make_the_figures_untrue_is_refused(tmp_path, held_out, options, said):
-    with pytest.raises(EvaluationError, match=said):
+def test_what_would_make_the_figures_untrue_is_refused(tmp_path, held_out, options, error, said):
+    with pytest.raises(error, match=said):
         read(tmp_path / "known", held_out, **options)
 
 
 def test_a_folder_without_answers_is_refused(tmp_path, held_out):
-    with pytest.raises(EvaluationError, match="no answers yet"):
+    with pytest.raises(CollectError, match="no answers yet"):
         KnownAnswers.read(write_records(tmp_path / "known", {}, source="lab"), held_out)

@@ -167,6 +167,8 @@ def test_what_is_saved_says_what_it_is(trained):
     results = json.loads((trained / "training" / "results.json").read_text())
     assert results["calibration"]["right"] > 0.9
     assert results["calibration"]["error_after"] < 0.1
+    modes = {file.stat().st_mode for file in trained.iterdir() if file.is_file()}
+    assert len(modes) == 1, "whoever may read the config may read the weights"
 
 
 def test_a_broken_file_is_refused_with_what_to_do(trained, tmp_path):
@@ -188,7 +190,7 @@ def test_a_folder_without_records_or_with_held_out_ones_is_refused(tmp_path):
     with pytest.raises(CollectError, match="headstart collect"):
         verifier_of(tmp_path)
     held_out = write(tmp_path / "held", made_up.records(num_streams=2), source=HELD_OUT)
-    with pytest.raises(TrainingError, match="for measuring"):
+    with pytest.raises(CollectError, match="for measuring"):
         verifier_of(held_out)
 
 

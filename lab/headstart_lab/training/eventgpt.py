@@ -43,7 +43,7 @@ class TrainableEventGpt(LlamaForCausalLM):
 
     def save(self, directory: Path, tokenizer: Any, dtype: torch.dtype = torch.bfloat16) -> None:
         """Write config, weights and tokenizer to a directory that `headstart.models` loads."""
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         self.config.dtype = dtype
         self.config.save_pretrained(directory)
@@ -52,4 +52,4 @@ class TrainableEventGpt(LlamaForCausalLM):
             name: tensor.detach().to(dtype).contiguous()
             for name, tensor in self.state_dict().items()
         }
-        save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+        (directory / "model.safetensors").write_bytes(save(tensors, metadata={"format": "pt"}))

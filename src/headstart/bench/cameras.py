@@ -27,6 +27,8 @@ from headstart.media.clip import ClipFiles
 WARMUP_WINDOWS = 2
 """Of each camera at each level: they fill the engine and do not count."""
 MAX_CAMERAS = 32
+TENANT = "cameras"
+"""Whose they are."""
 LEAD_S = 0.2  # between the last preparation and the first frame
 
 
@@ -163,7 +165,7 @@ class CameraLoad:
         ]
 
     def _live(self, number: int) -> tuple[LiveSession, Standing]:
-        session = self._engine.session(f"camera-{number}", "cameras")
+        session = self._engine.session(f"camera-{number}", TENANT)
         live = LiveSession(session, Windows(self._step_s), prefill=self._prefill)
         question = self._work.camera(number, 0)[0].question
         asked = live.standing(question, max_tokens=self._work.max_tokens, schema=self._work.schema)

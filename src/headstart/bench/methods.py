@@ -44,6 +44,11 @@ class Method:
     vllm: Mapping[str, Any] = field(default_factory=dict)
     resources: EngineResources = field(default_factory=EngineResources)
 
+    @property
+    def knows_answers(self) -> bool:
+        """Whether it has a memory log."""
+        return self.sources is not None and self.sources.memory_log is not None
+
 
 @dataclass(frozen=True)
 class Rig:

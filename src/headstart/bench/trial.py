@@ -135,9 +135,7 @@ class Trial:
             asker.ask(item)
 
     def _tenant(self, work: Workload) -> str:
-        # All cameras are one owner's. A new one each time: nothing an engine remembers of an
-        # earlier trial is used.
-        return f"{work.name}/{self.method}/{self.round}"
+        return tenant_of(work.name, self.method, self.round)
 
     def _askers(self, name: str, work: Workload) -> list[Asker]:
         return [self._asker(name, work, stream) for stream in range(work.num_streams)]
@@ -161,3 +159,11 @@ class Trial:
             index=index,
             settled=index >= self.warmup,
         )
+
+
+def tenant_of(workload: str, method: str, number: int) -> str:
+    """Whose the cameras of a trial are: all one owner's.
+
+    A new one each time: nothing an engine remembers of an earlier trial is used.
+    """
+    return f"{workload}/{method}/{number}"

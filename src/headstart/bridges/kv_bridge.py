@@ -81,11 +81,12 @@ class KvBridge:
 
     def save(self, directory: Path) -> None:
         """Write config and weights, these as float16."""
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         self.config.write(directory)
         arrays = {"means": self.means, "centre": self.centre, "weights": self.weights}
-        save_file({n: a.astype(np.float16) for n, a in arrays.items()}, directory / WEIGHTS)
+        halves = {name: array.astype(np.float16) for name, array in arrays.items()}
+        (directory / WEIGHTS).write_bytes(save(halves))
 
     @classmethod
     def load(cls, directory: Path) -> Self:

@@ -111,6 +111,7 @@ def bench(
         raise typer.BadParameter("give --target and --out")
     if not verbose:
         quieten()
+    from headstart.bench import known_answers
     from headstart.bench.environment import environment
     from headstart.bench.folder import NUM_FRAMES, folder_workloads
     from headstart.bench.methods import Rig, checked
@@ -134,7 +135,7 @@ def bench(
         engine_arguments(drafter_vllm or []),
         frames,
         bridge.absolute() if bridge else None,
-        memory_log.absolute() if memory_log else None,
+        (out / known_answers.FILE).absolute() if memory_log else None,
     )
     methods, notes = rig.methods(two_devices)
     if method:
@@ -151,6 +152,11 @@ def bench(
     workloads = _chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
 
     out.mkdir(parents=True, exist_ok=True)
+    if memory_log is not None and rig.memory_log is not None:
+        knowing = [found.name for found in methods if found.knows_answers]
+        known_answers.write_known_answers(
+            memory_log, rig.memory_log, workloads, knowing, plan.rounds
+        )
     about = environment(["headstart", *sys.argv[1:]])
     progress = Console(stderr=True)
     with progress.status("") as status:

@@ -6,9 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from headstart.collect.manifest import Manifest
+from headstart.collect.learnable import learnable_answers, learnable_manifest
 from headstart.collect.record import Record
-from headstart.collect.shard_files import collected
 from headstart.errors import EvaluationError
 from headstart.evaluation.asked_clips import AskedStreams
 from headstart.evaluation.workload import TENANT
@@ -27,25 +26,17 @@ class KnownAnswers:
 
         Refused where drafters would know what they are measured on, or another model's words.
         """
-        manifest = Manifest.read(folder)
-        if manifest.is_held_out:
-            raise EvaluationError(
-                f"{folder} holds held-out drives, from which no drafter may learn: give records of"
-                " headstart collect without --held-out"
-            )
-        if manifest.target.digest != held_out.manifest.target.digest:
+        if learnable_manifest(folder).target.digest != held_out.manifest.target.digest:
             raise EvaluationError(
                 f"{folder} holds answers of another target, as its manifest says: collect both"
                 " folders from the same model"
             )
-        records = [record for record in collected(folder, features=False) if record.answer_ids]
-        if not records:
-            raise EvaluationError(f"{folder} holds no answers yet: let headstart collect fill it")
+        records = learnable_answers(folder)
         if held_out.digests & {record.clip_digest for record in records}:
             raise EvaluationError(
                 f"{folder} holds clips that are measured on as well: learn from other recordings"
             )
-        return cls(tuple(sorted(records, key=lambda record: (record.stream, record.index))))
+        return cls(tuple(records))
 
     def memory(self) -> Memory:
         """A new one that knows them, as in an engine with a memory log; else one that is cold."""

@@ -21,7 +21,7 @@ from headstart.bridges.hub import CARD, WEIGHTS
 from headstart.bridges.network import calibrated
 from headstart.bridges.pooling import MAX_TOKENS
 from headstart.bridges.vocabulary import DraftVocabulary
-from headstart.collect.manifest import Manifest
+from headstart.collect.learnable import learnable_manifest
 from headstart.collect.record import Record
 from headstart.collect.shard_files import collected
 from headstart.errors import TrainingError
@@ -137,7 +137,7 @@ class BridgeRun:
         histories: dict[str, History],
         confidence: dict[str, float],
     ) -> None:
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         sayable = torch.zeros(vocabulary.target_size, dtype=torch.bool)
         sayable[torch.from_numpy(vocabulary.target_ids)] = True
@@ -146,7 +146,7 @@ class BridgeRun:
         halves = {name: weight.half() for name, weight in model.saved_weights().items()}
         weights = {**halves, TO_TARGET: offsets, OF_DRAFT: sayable}
         write_config(self.output, model.config, verifier)
-        save_file(weights, self.output / WEIGHTS, metadata={"format": "pt"})
+        (self.output / WEIGHTS).write_bytes(save(weights, metadata={"format": "pt"}))
         results = {
             "schedule": asdict(self.schedule),
             "text_schedule": asdict(self.text_schedule) if self.text_schedule else None,
@@ -191,13 +191,7 @@ def end_tokens(records: Iterable[Record]) -> list[int]:
 
 def verifier_of(folder: Path) -> Verifier:
     """The target of a folder of records, as its manifest names it."""
-    manifest = Manifest.read(folder)
-    if manifest.is_held_out:
-        raise TrainingError(
-            f"{folder} holds held-out drives, which are for measuring: give records of headstart"
-            " collect without --held-out"
-        )
-    target = manifest.target
+    target = learnable_manifest(folder).target
     config = _config_of(target.name)
     size = config.get("text_config", {}).get("vocab_size") or config.get("vocab_size")
     if not isinstance(size, int):
