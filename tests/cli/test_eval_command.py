@@ -79,7 +79,7 @@ def test_without_other_records_and_bridges_memory_is_measured(records):
 def test_what_cannot_be_measured_is_an_error_without_a_traceback(tmp_path, records):
     done = run(records, "--learn-from", records)
     assert done.exit_code == 1
-    assert "from which no drafter may learn" in " ".join(done.output.split())
+    assert "which are for measuring" in " ".join(done.output.split())
     (tmp_path / "empty").mkdir()
     done = run(tmp_path / "empty")
     assert done.exit_code == 1

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from headstart.serve.auth import Keys, KeysError
 from headstart.serve.routes import ROUTES, Access
 from tests.deploy.files import DEPLOY, ROOT, read
 
+# It comes with this environment, which need not be the shell's.
+HADOLINT = shutil.which("hadolint", path=Path(sys.executable).parent) or shutil.which("hadolint")
 IMAGES = sorted((DEPLOY / "images").glob("*.Dockerfile"))
 SETTINGS = tomllib.loads((DEPLOY / "headstart.toml").read_text())
 TABLES = ("tenants", "operators")
@@ -25,10 +28,10 @@ def container():
     return read("kubernetes/servers.yaml")["spec"]["template"]["spec"]["containers"][0]
 
 
-@pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+@pytest.mark.skipif(HADOLINT is None, reason="hadolint is not installed")
 @pytest.mark.parametrize("image", IMAGES, ids=lambda path: path.name)
 def test_hadolint_accepts(image):
-    done = subprocess.run(["hadolint", image], capture_output=True, text=True, check=False)
+    done = subprocess.run([HADOLINT, image], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

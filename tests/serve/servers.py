@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,8 @@ class Server:
     process: ForkedCommand
     port: int
     log: Path
+    environment: Mapping[str, str]
+    """The variables it was started with, besides those of the tests."""
     key: str = ""
     clients: list[httpx.Client] = field(default_factory=list)
 
@@ -123,7 +125,8 @@ def wait_until(condition: Any, what: str, timeout_s: float, log: Path | None = N
 
 def start(command: list[str], port: int, log: Path, **environment: str) -> Server:
     """Start it; returns at once."""
-    return Server(ForkedCommand(command, {**os.environ, **environment}, log), port, log)
+    process = ForkedCommand(command, {**os.environ, **environment}, log)
+    return Server(process, port, log, environment)
 
 
 @contextlib.contextmanager

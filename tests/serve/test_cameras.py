@@ -244,7 +244,7 @@ def test_a_camera_that_is_lost_is_connected_to_again(server, north, film, camera
 
 
 def test_the_cameras_of_a_tenant_without_a_key_end(server, film, camera_port):
-    config = Path(psutil.Process(server.process.pid).environ()["HEADSTART_CONFIG"])
+    config = Path(server.environment["HEADSTART_CONFIG"])
     before = config.read_text()
     changed = before.replace("[tenants]\n", '[tenants]\nbrief = ["key-1", "key-2"]\n')
     try:
