@@ -129,8 +129,9 @@ def server(
         "drafter_vllm": DRAFTER_ENGINE,
     }
     config.write_text(toml(tables))
-    told = CliRunner().invoke(app, ["serve", f"--config={config}", "--print-vllm-flags"]).stdout
-    words = shlex.split(told.replace('"CHANNEL"', json.dumps(str(home / "channel"))))
+    told = CliRunner().invoke(app, ["serve", f"--config={config}", "--print-vllm-flags"])
+    assert told.exit_code == 0, told.output
+    words = shlex.split(told.stdout.replace('"CHANNEL"', json.dumps(str(home / "channel"))))
     variables = dict(word.split("=", 1) for word in words[: words.index("python")])
     command = words[words.index("python") + 1 :]
     server = start(command, port, home / "server.log", **variables)
