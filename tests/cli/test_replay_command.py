@@ -2,7 +2,9 @@ import json
 
 from typer.testing import CliRunner
 
+from headstart.bridges.config import BridgeConfig
 from headstart.cli import app
+from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
 
 FIGURES = {"tokens_per_pass", "first_block", "passes_p50", "passes_p95", "by_age"}
 
@@ -89,3 +91,21 @@ def test_a_drafter_that_is_off_by_default_is_replayed_if_it_is_named(tmp_path):
     result = run(tmp_path, rows, "--also", "nobody")
     assert result.exit_code == 1
     assert "there is no drafter" in result.output
+
+
+def test_a_bridge_is_replayed_beside_the_others(tmp_path):
+    (tmp_path / "config.json").write_text('{"text_config": {"vocab_size": 9}}')  # a target's
+    config = BridgeConfig(8, width=8, num_heads=2, hidden=8)
+    bridge = save_random_bridge(tmp_path / "bridge", tmp_path, config, calibration=NEVER_SURE)
+    rows = [{"question": "q", "target_tokens": [1, 2, 3, 4]}] * 4
+    options = "--learn-from", "0.5", "--bridge", str(bridge)
+    result = run(tmp_path, rows, *options)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout.splitlines()[-1])
+    # It is never sure of a word of its own, so it says what its memory has learnt here, and goes
+    # on unless it thinks the same: then it takes its doubt for memory's, and stops.
+    assert 1.0 <= figures["bridge"]["first_block"] <= figures["memory"]["first_block"] == 4.0
+    (bridge / "model.safetensors").unlink()
+    broken = run(tmp_path, rows, *options)
+    assert broken.exit_code == 1
+    assert "headstart train bridge" in broken.output

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
 from math import ceil
+from pathlib import Path
 
 from headstart.bench.baselines import FiveGram, PastOracle, PreviousAnswer, RawWords, RecentSuffix
 from headstart.bench.log import LoggedAnswer
 from headstart.errors import ReplayError
+from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
 from headstart.speculation.memory import Memory
@@ -185,10 +187,12 @@ def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -
     return Replay(drafter.name, tuple(replayed), isinstance(drafter, PastOracle))
 
 
-def methods(log: Sequence[LoggedAnswer], more: Sequence[str] = ()) -> list[Callable[[], Drafter]]:
+def methods(
+    log: Sequence[LoggedAnswer], more: Sequence[str] = (), bridge: Path | None = None
+) -> list[Callable[[], Drafter]]:
     """Makers of all drafters of the table: baselines, the default ones, ``more``, an upper bound.
 
-    Those of ``more`` are named as in the registry.
+    Those of ``more`` are named as in the registry; ``bridge`` is the directory of one.
     """
     said = {row.request.id: row.tokens for row in log}
     words = {row.request.id: row.drafted for row in log if row.drafted}
@@ -207,6 +211,7 @@ def methods(log: Sequence[LoggedAnswer], more: Sequence[str] = ()) -> list[Calla
         RecentSuffix,
         *own,
         *(partial(build, MemoryOptions()) for build in registered),
+        *([] if bridge is None else [lambda: RememberingBridge.load(bridge, Memory())]),
         *with_words[1:],
         lambda: PastOracle(said),
     ]

@@ -50,6 +50,14 @@ def replay(
         list[str] | None,
         typer.Option(help="Replay this drafter too: ranker, or a class as package.module:Class."),
     ] = None,
+    bridge: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            help="Replay this bridge too. Count only answers it was not trained on: --learn-from.",
+        ),
+    ] = None,
     learn_from: Annotated[
         float,
         typer.Option(min=0.0, max=0.99, help="Count only what comes after this share of the log."),
@@ -70,7 +78,7 @@ def replay(
         log = cut_into_streams(log, cut)
     num_streams = len({row.request.stream for row in log})
     limits = DraftLimits(max_first_draft, max_draft)
-    makers, num_learnt = methods(log, also or ()), int(learn_from * len(log))
+    makers, num_learnt = methods(log, also or (), bridge), int(learn_from * len(log))
     runs = [
         run(log, make(), limits).after(num_learnt)
         for make in track(makers, "replaying", console=Console(stderr=True), transient=True)
