@@ -168,7 +168,7 @@ TABLES: dict[str, Callable[[], str]] = {
             for words, run, method in (
                 ("bridge and warm memory", "warm-bridge", "bridge"),
                 ("warm memory", "warm-bridge", "warm"),
-                ("bridge", "bridge", "bridge"),
+                ("an earlier bridge", "bridge", "bridge"),
                 ("memory", "bridge", "memory"),
                 ("ranker", "bridge", "ranker"),
                 ("suffix (vLLM)", "bridge", "suffix (vLLM)"),
