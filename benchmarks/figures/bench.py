@@ -168,8 +168,8 @@ TABLES: dict[str, Callable[[], str]] = {
             for words, run, method in (
                 ("bridge and warm memory", "warm-bridge", "bridge"),
                 ("warm memory", "warm-bridge", "warm"),
-                ("an earlier bridge", "bridge", "bridge"),
-                ("memory", "bridge", "memory"),
+                ("bridge", "cold-bridge", "bridge"),
+                ("memory", "cold-bridge", "memory"),
                 ("ranker", "bridge", "ranker"),
                 ("suffix (vLLM)", "bridge", "suffix (vLLM)"),
             )
