@@ -49,7 +49,7 @@ class Times:
         return done
 
     def figures(self) -> dict[str, float]:
-        """Medians and 95th percentiles. No draft may have been of 32 tokens."""
+        """Medians and 95th percentiles of whatever was timed."""
         return {
             f"{name}_{clock}_p{share}": round(percentile(spent, share), 3)
             for clock, times in (("ms", self.wall), ("cpu_ms", self.cpu))
