@@ -9,7 +9,7 @@ min_tokens and seeds included, so what those get wrong with drafts is seen too.
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -227,10 +227,15 @@ class Player:
         if self._speculative:
             self.scheduler._cascade.post(name, Draft(draft, "late", 1.0))
 
-    def step(self) -> SchedulerOutput:
-        """One step: laid out, computed, and, unless more are in flight, taken in."""
+    def step(self, meanwhile: Callable[[], None] | None = None) -> SchedulerOutput:
+        """One step: laid out, computed, and, unless more are in flight, taken in.
+
+        What comes ``meanwhile`` comes as it is computed, as vLLM's engine takes aborts.
+        """
         step = self.scheduler.schedule()
         self._flying.append((step, self._execute(step)))
+        if meanwhile is not None:
+            meanwhile()
         self.counts.steps += 1
         self.counts.preemptions += len(step.preempted_req_ids or ())
         idle = not step.total_num_scheduled_tokens

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("vllm")
 import torch
+from tests.request_tables import traces
 from tests.schedule_harness import (
     BLOCK_SIZE,
     Asked,
@@ -233,6 +234,19 @@ def test_a_block_that_nobody_filled_is_not_found_again():
         player.step()
     assert request.num_preemptions == 1
     assert player.said["one"].turns[0] == likely_answer(PROMPT, 8)
+
+
+def test_nothing_is_kept_of_an_answer_that_is_aborted_while_its_step_is_computed():
+    """As vLLM's engine does it with stop strings, and for whoever does not wait any longer."""
+    player = Player(scheduler(8))
+    names = [f"aborted-{number}" for number in range(3)]
+    for name in names:
+        player.add(asked(name, told={"draft": [4, 5], "stream": "a"}, max_tokens=60))
+        player.step()
+        player.step()
+        player.step(meanwhile=lambda name=name: player.abort(name))
+    player.step()  # vLLM tells its workers
+    assert traces(player.scheduler, names) == []
 
 
 def test_vllms_own_name_of_a_session_is_a_streams_name():

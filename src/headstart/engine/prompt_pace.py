@@ -10,7 +10,7 @@ is fast with a full batch. What a pass and a token of a prompt take is measured,
 tokens follows the machine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from headstart.speculation.pass_costs import PassCosts
@@ -60,9 +60,17 @@ class PromptPace:
         return max(0, int(left_s / token_s))
 
     def pass_ended(
-        self, answers: Sequence[str], drafted_tokens: int, prompt_tokens: int, seconds: float
+        self,
+        answers: Sequence[str],
+        drafted_tokens: int,
+        prompt_tokens: int,
+        seconds: float,
+        aborted: Collection[str] = (),
     ) -> None:
-        """A pass of these answers took so long, so many tokens of prompts computed in it."""
+        """A pass of these answers took so long, so many tokens of prompts computed in it.
+
+        Those ``aborted`` meanwhile were part of it, and are forgotten already.
+        """
         prompts_s = 0.0
         if prompt_tokens:
             batch = len(answers)
@@ -71,6 +79,8 @@ class PromptPace:
             self._one_pass_s = FADE * before_s + (1.0 - FADE) * prompts_s
         computed_s = max(0.0, seconds - prompts_s)
         for request_id in answers:
+            if request_id in aborted:
+                continue
             account = self._accounts.get(request_id)
             if account is None:
                 account = self._accounts[request_id] = _Account()

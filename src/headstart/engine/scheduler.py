@@ -356,7 +356,8 @@ class HeadstartScheduler(Scheduler):
         """Note what became of each draft, then let vLLM take the step's tokens."""
         if timed := self._clock.end(scheduler_output):
             drafted, prompts, seconds = timed.drafted_tokens, timed.prompt_tokens, timed.seconds
-            self._pace.pass_ended(timed.answers, drafted, prompts, seconds)
+            aborted = [name for name in timed.answers if name not in self.requests]
+            self._pace.pass_ended(timed.answers, drafted, prompts, seconds, aborted)
             if not prompts:
                 self._cascade.pass_ended(drafted, seconds)
         said, places = model_runner_output.sampled_token_ids, model_runner_output.req_id_to_index
