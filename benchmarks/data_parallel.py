@@ -47,7 +47,7 @@ def main() -> None:
 def started(options: argparse.Namespace, home: Path) -> Iterator[Server]:
     """The server, until the block is left."""
     port = free_port()
-    arguments = {**ENGINE, "data_parallel_size": options.ranks}
+    arguments = {**ENGINE, "served_model_name": MODEL, "data_parallel_size": options.ranks}
     words = ["--target", str(options.target), "--port", str(port), "--log", str(home / "log")]
     words.append("--open")
     for name, value in arguments.items():

@@ -19,6 +19,7 @@ from tests.serve.servers import (
     MAX_LIVE_WAITING_BYTES,
     MAX_TENANT_LIVE,
     MAX_TENANT_REQUESTS,
+    MODEL,
     Server,
     free_port,
     running,
@@ -188,6 +189,7 @@ def pair(pair_home, tiny_target, ours_command) -> Iterator[tuple[Server, Server]
 
     arguments = {
         "model": str(tiny_target),
+        "served_model_name": MODEL,
         "host": "127.0.0.1",
         "port": free_port(),
         "chat_template": CHAT_TEMPLATE,

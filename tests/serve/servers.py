@@ -21,6 +21,7 @@ from tests.forked_command import ForkedCommand
 START_TIMEOUT_S = 540.0
 TIMEOUT_S = 120.0
 MODEL = "target"
+"""The last name of the targets' directories, under which `headstart serve` serves them."""
 CHAT = "/v1/chat/completions"
 UPLOADS = "/v1/headstart/events"
 WINDOW = {"start_us": 200_000, "stop_us": 280_000}
@@ -33,7 +34,6 @@ MAX_LIVE_WAITING_BYTES = 150_000
 """Pictures of a live camera that wait: a few windows of the tests' small ones."""
 # Small and exact, for every server alike.
 ENGINE = {
-    "served_model_name": MODEL,
     "enforce_eager": True,
     "dtype": "float32",
     "block_size": 32,

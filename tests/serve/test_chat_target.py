@@ -23,6 +23,7 @@ from tests.serve.servers import (
     CHAT,
     DRAFTER_ENGINE,
     ENGINE,
+    MODEL,
     WINDOW,
     Server,
     ask,
@@ -46,7 +47,7 @@ OVERRIDES = {"note": "an entry of the config that the model does not read"}
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory) -> Path:
-    directory = tmp_path_factory.mktemp("qwen3_vl")
+    directory = tmp_path_factory.mktemp("qwen3_vl") / MODEL
     SAVING["qwen3_vl"](directory)
     return directory
 
@@ -82,8 +83,7 @@ def plain(checkpoint) -> Iterator[Any]:
     """vLLM alone."""
     from vllm import LLM
 
-    arguments = {name: given for name, given in ENGINE.items() if name != "served_model_name"}
-    return LLM(str(checkpoint), **arguments)
+    return LLM(str(checkpoint), **ENGINE)
 
 
 def said(plain: Any, body: dict[str, Any]) -> list[int]:

@@ -154,6 +154,27 @@ def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
 
 
+def test_requests_name_a_target_by_its_directorys_last_name(tmp_path, tiny_target, monkeypatch):
+    from headstart.serve.server import arguments
+
+    def name(target, **vllm):
+        return arguments(Settings(target=target, vllm=vllm), None)["served_model_name"]
+
+    assert name(str(tiny_target)) == name(f"{tiny_target}/") == "target"
+    (tmp_path / "street-model").symlink_to(tiny_target)
+    monkeypatch.chdir(tmp_path)
+    assert name("street-model") == name("./street-model") == "street-model"
+    monkeypatch.chdir(tiny_target)
+    assert name(".") == "target"
+    assert name(str(tiny_target), served_model_name="seen") == "seen"
+
+
+def test_a_model_of_the_hub_keeps_its_name():
+    from headstart.serve.server import served_name
+
+    assert served_name("someone/model") == "someone/model"
+
+
 def test_what_others_read_of_the_additional_config_stays_beside_ours(tiny_target):
     from headstart.serve.server import arguments
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from headstart.engine.drafter.channel import ChannelLease
@@ -44,6 +45,7 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
     view = Model.checked(settings.target).view
     found: dict[str, Any] = {
         "model": settings.target,
+        "served_model_name": served_name(settings.target),
         "host": settings.host,
         "port": settings.port,
         "middleware": MIDDLEWARE,
@@ -74,6 +76,16 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         found = {**drafting, **found, "additional_config": drafting["additional_config"]}
         found |= model_arguments(view, settings.max_draft_tokens, settings.vllm)
     return found
+
+
+def served_name(target: str) -> str:
+    """How requests name a target, where the settings do not say: by its directory's last name.
+
+    A path would be in every request, and tell clients where the server keeps its models.
+    """
+    directory = Path(target)
+    last = Path(os.path.normpath(directory.absolute())).name  # links keep their name
+    return last if last and directory.is_dir() else target
 
 
 def flags(found: Mapping[str, Any]) -> list[str]:
