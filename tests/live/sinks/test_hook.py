@@ -1,9 +1,10 @@
 """Answers posted to a real HTTP server that is slow, down, busy or refuses them."""
 
 import json
+import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -17,8 +18,9 @@ class Receiver(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port=0, statuses=()):
+    def __init__(self, port=0, statuses=(), said=None):
         self.statuses, self.numbers, self.may_answer = list(statuses), [], threading.Event()
+        self.said = said
         self.may_answer.set()
         super().__init__(("127.0.0.1", port), _Handler)
 
@@ -35,7 +37,7 @@ class _Handler(BaseHTTPRequestHandler):
         status = self.server.statuses.pop(0) if self.server.statuses else 204
         if status == 204:
             self.server.numbers.append(row["number"])
-        self.send_response(status)
+        self.send_response(status, self.server.said)
         if status == 302:
             self.send_header("Location", "/elsewhere")
         self.end_headers()
@@ -153,3 +155,105 @@ def test_the_end_waits_for_a_receiver_that_is_gone_no_longer_than_its_grace():
 def test_what_is_no_http_address_is_refused(url):
     with pytest.raises(LiveError, match="give http://HOST/PATH"):
         Hook(url)
+
+
+def hook_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "hook"]
+
+
+@contextmanager
+def dripping(answer):
+    """A receiver that sends the bytes of its answer, then one byte after another for ever."""
+    is_over, gone = threading.Event(), threading.Semaphore(0)
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip(connection):
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(answer)
+            while not is_over.wait(0.01):
+                connection.sendall(b"a")
+        gone.release()
+
+    def accept():
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=drip, args=(listener.accept()[0],), daemon=True).start()
+
+    acceptor = threading.Thread(target=accept, daemon=True)
+    acceptor.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/answers", gone
+    finally:
+        is_over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        acceptor.join()
+
+
+DRIPS = [
+    b"",
+    b"HTTP/1.1 200 OK\r\nX: ",
+    b"HTTP/1.1 200 " + b"OK" * 100,
+    b"HTTP/1.1 503 Busy\r\nX: ",
+]
+
+
+@pytest.mark.parametrize("answer", DRIPS)
+def test_a_receiver_that_drips_is_given_up_in_time(answer):
+    with dripping(answer) as (url, gone), Hook(url, first_pause_s=60, timeout_s=0.3) as hook:
+        hook.post({"number": 1})
+        assert gone.acquire(timeout=20)  # its connection has ended
+        until(lambda: hook.counts.last_error)
+        assert "did not answer in time" in hook.counts.last_error
+        hook.close(grace_s=0)
+        assert (hook.counts.delivered, hook.counts.dropped) == (0, 1)
+
+
+def test_no_thread_is_left_at_a_receiver_that_drips():
+    with dripping(b"HTTP/1.1 200 OK\r\nX: ") as (url, gone):
+        hooks = [Hook(url, timeout_s=600) for _ in range(4)]
+        for hook in hooks:
+            hook.post({"number": 1})
+            until(lambda hook=hook: hook.counts.waiting == 0)  # under way
+        for hook in hooks:
+            hook.close(grace_s=0.1)
+        assert all(gone.acquire(timeout=20) for _ in hooks)
+        until(lambda: not hook_threads())
+        assert [hook.counts.dropped for hook in hooks] == [1] * 4
+
+
+def test_the_end_of_an_attempt_ends_tls_that_is_being_agreed_on():
+    """A receiver that takes the connection and never says a word of TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        hook = Hook(f"https://127.0.0.1:{listener.getsockname()[1]}/answers", timeout_s=600)
+        hook.post({"number": 1})
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.recv(1)  # of its hello
+            hook.close(grace_s=0)
+            until(lambda: not hook_threads())
+    assert hook.counts.dropped == 1
+
+
+@pytest.mark.parametrize("place", [f"http://{'a' * 64}.example/", "http://127.0.0.1:1/stra\u00dfe"])
+def test_an_address_that_cannot_be_posted_to_does_not_end_the_thread(place):
+    """urllib raises a ValueError over both."""
+    with Hook(place, first_pause_s=0.01) as hook:
+        hook.post({"number": 1})
+        until(lambda: hook.counts.last_error)
+        assert len(hook_threads()) == 1
+        hook.close(grace_s=0)
+    assert hook.counts.dropped == 1
+
+
+def test_what_a_receiver_says_is_bounded_and_printable(caplog):
+    said = "no\x1b[2J\x07" + "o" * 60_000
+    with receiving(statuses=[500], said=said) as receiver, Hook(receiver.url) as hook:
+        hook.post({"number": 1})
+        until(lambda: hook.counts.last_error)
+    assert hook.counts.last_error.startswith("500 no [2J ooo")
+    assert len(hook.counts.last_error) <= 200
+    (told,) = [record.getMessage() for record in caplog.records if "500" in record.getMessage()]
+    assert told.isprintable()
+    assert len(told) < 300

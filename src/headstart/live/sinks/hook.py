@@ -8,18 +8,19 @@ import json
 import threading
 from collections.abc import Mapping
 from http import HTTPStatus
-from http.client import HTTPException
 from typing import Self
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from headstart.errors import LiveError
 from headstart.live.sinks.answer_sink import DeliveryCounts
+from headstart.live.sinks.http_post import HttpPost
 from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
 
 TIMEOUT_S = 10.0
-"""Of one attempt: how long the receiver may be silent."""
+"""Of one attempt, from its beginning to the last byte of the answer's head."""
+STOP_S = 1.0
+"""How long `close` waits for the thread once the attempt under way is ended."""
 BUSY = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -40,7 +41,9 @@ class Hook:
                 f"{url!r} is no address to post to: give http://HOST/PATH or https://HOST/PATH"
             )
         self._url, self._timeout_s = url, timeout_s
-        self._opener = build_opener(_NoRedirects)
+        self._lock = threading.Lock()
+        self._attempt: HttpPost | None = None
+        self._is_cut = False
         receiver = f"{parts.scheme}://{parts.hostname}"  # the rest may hold a secret
         self._outbox: Outbox[bytes] = Outbox(receiver, max_waiting, first_pause_s)
         self._thread = threading.Thread(target=self._deliver_all, name="hook", daemon=True)
@@ -59,6 +62,11 @@ class Hook:
         """Deliver what waits, for at most ``grace_s``, and drop the rest."""
         self._outbox.close(grace_s)
         self._thread.join(grace_s)
+        with self._lock:
+            self._is_cut = True
+            if self._attempt is not None:
+                self._attempt.end()
+        self._thread.join(STOP_S)
         self._outbox.abandon()
 
     def __enter__(self) -> Self:
@@ -84,7 +92,7 @@ class Hook:
             if error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in BUSY:
                 return False
             self._outbox.settle(is_delivered=False)  # it would be refused again
-        except (OSError, HTTPException) as error:
+        except Exception as error:  # whatever an answer, or an address, leads urllib to
             self._outbox.note_failure(str(error) or type(error).__name__)
             return False
         else:
@@ -92,14 +100,9 @@ class Hook:
         return True
 
     def _send(self, body: bytes) -> None:
-        headers = {"Content-Type": "application/json", "User-Agent": "headstart"}
-        request = Request(self._url, data=body, headers=headers, method="POST")
-        with self._opener.open(request, timeout=self._timeout_s):
-            pass
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """A redirected POST becomes a GET without the row: it counts as refused instead."""
-
-    def redirect_request(self, *args: object, **kwargs: object) -> None:
-        return None
+        attempt = HttpPost(self._url, body, self._timeout_s)
+        with self._lock:
+            self._attempt = attempt
+            if self._is_cut:
+                attempt.end()
+        attempt.send()

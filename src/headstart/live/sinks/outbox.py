@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 MAX_WAITING = 256
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 """Between two attempts: the first pause; each one after it is twice as long."""
+MAX_ERROR_CHARS = 200
 GRACE_S = 5.0
 """How long a sink that is closed goes on delivering what waits."""
 
@@ -101,7 +102,8 @@ class Outbox(Generic[Message]):
                 self._count(delivered=is_delivered, dropped=not is_delivered)
 
     def note_failure(self, error: str) -> None:
-        """An attempt has failed."""
+        """An attempt has failed. What the receiver said of it goes to a log, and to people."""
+        error = "".join(char if char.isprintable() else " " for char in error[:MAX_ERROR_CHARS])
         with self._changed:
             self._counts = replace(self._counts, last_error=error)
             is_news, self._is_failing = not self._is_failing, True
