@@ -17,11 +17,17 @@ NOT_IN_A_BUILD = shutil.ignore_patterns("*.egg-info", "__pycache__", "build", "*
 PAIR = {
     f"headstart_lab/pair/{model}/{name}"
     for model in ("target", "drafter")
-    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    for name in (
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "SHA256SUMS",
+    )
 }
 BRIDGE = {
     f"headstart_lab/pair/bridge/{name}"
-    for name in ("config.json", "model.safetensors", "README.md")
+    for name in ("config.json", "model.safetensors", "README.md", "SHA256SUMS")
 }
 NOTES = {
     *(

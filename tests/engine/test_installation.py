@@ -1,6 +1,7 @@
 """What doctor finds, of machines better and worse than this one."""
 
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from headstart.engine import installation
 from headstart.engine.host_facts import (
     HostFacts,
     can_load,
+    changed_lab,
     host_facts,
     memory_bytes,
     torch_accelerator,
@@ -231,3 +233,26 @@ def test_a_library_that_the_cpu_build_needs_and_the_system_lacks_is_recognised()
     assert not broken(replace(ON_GPU, has_libnuma=False))
     assert can_load("libc.so.6")
     assert not can_load("libnuma-of-no-system.so.1")
+
+
+def test_a_changed_model_of_the_lab_is_said_with_what_to_do():
+    assert finding(replace(ON_CPU, changed_lab=()), "lab").detail == "its models are as shipped"
+    assert not finding(ON_CPU, "lab").mend
+    changed = finding(replace(ON_CPU, changed_lab=("target/model.safetensors",)), "lab")
+    assert changed.health is Health.OPTIONAL  # any other model still answers
+    assert "target/model.safetensors" in changed.detail
+    assert "--force-reinstall" in changed.mend
+    assert "git checkout" in changed.mend
+
+
+def test_the_labs_models_are_as_shipped_and_looking_is_cheap(monkeypatch):
+    started_s = time.process_time()
+    assert changed_lab() == ()
+    assert time.process_time() - started_s < 1
+    monkeypatch.setattr(host_facts_module, "_LAB_MODELS", ("target", "another"))
+    assert changed_lab() == ("another/SHA256SUMS",)
+
+
+def test_a_lab_that_is_not_installed_has_nothing_to_change(monkeypatch):
+    monkeypatch.setattr(host_facts_module.importlib.util, "find_spec", lambda name: None)
+    assert changed_lab() is None

@@ -21,6 +21,7 @@ from headstart.collect.manifest import Manifest
 from headstart.collect.shard import Shard
 from headstart.collect.shard_files import ShardFiles
 from headstart.errors import CollectError, TrainingError
+from headstart.models.digests import changed_files
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
@@ -169,6 +170,7 @@ def test_what_is_saved_says_what_it_is(trained):
     assert results["calibration"]["error_after"] < 0.1
     modes = {file.stat().st_mode for file in trained.iterdir() if file.is_file()}
     assert len(modes) == 1, "whoever may read the config may read the weights"
+    assert not changed_files(trained)
 
 
 def test_a_broken_file_is_refused_with_what_to_do(trained, tmp_path):

@@ -1,5 +1,6 @@
 """`headstart lab drive`: seconds of a held-out drive as files, beside the pair itself."""
 
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ def drive(
 ) -> None:
     """Write seconds of a held-out drive, as videos and as events, beside the trained pair.
 
-    The models are linked to, not copied.
+    The models are copied (60 MB): whatever is done to them there, the installed ones stay.
     """
     from headstart_lab.answering import held_out_drive
     from headstart_lab.pair import find_pair
@@ -27,14 +28,7 @@ def drive(
     pair = find_pair()
     directory.mkdir(parents=True, exist_ok=True)
     for model in (pair.target, pair.drafter):
-        link = directory / model.name
-        if link.is_symlink():
-            link.unlink()
-        elif link.exists():
-            raise LabError(
-                f"{link} exists and is no link made by this command: choose another directory"
-            )
-        link.symlink_to(model.resolve(), target_is_directory=True)
+        _copy(model, directory / model.name)
     for index, second in enumerate(held_out_drive(seconds, skip=number)):
         write_second(directory / f"second-{index}.mp4", second)
 
@@ -46,3 +40,28 @@ def drive(
         " --question 'Give a description of this scene.'"
     )
     console.print(line, style="cyan", markup=False, highlight=False, soft_wrap=True)
+
+
+def _copy(model: Path, place: Path) -> None:
+    """Copy a model of the pair, unless another is there."""
+    from headstart.models.digests import FILE
+    from headstart_lab.place import check_place
+
+    if place.is_symlink():  # as this command once made
+        place.unlink()
+    is_copy = (place / FILE).is_file() and (place / FILE).read_bytes() == (
+        model / FILE
+    ).read_bytes()
+    if place.exists() and not is_copy:
+        raise LabError(
+            f"{place} exists and is no copy of the installed pair's {model.name}: choose another"
+            " directory, or take it away"
+        )
+    check_place(place, has_begun=True)
+    if is_copy:
+        shutil.copytree(model, place, copy_function=shutil.copyfile, dirs_exist_ok=True)
+        return
+    unfinished = place.with_name(f".{place.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.copytree(model, unfinished, copy_function=shutil.copyfile)
+    unfinished.rename(place)

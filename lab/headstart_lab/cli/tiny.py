@@ -24,9 +24,12 @@ def tiny(
     """
     from headstart.media.simulation import simulate
     from headstart.media.writers.writing import write_recording
+    from headstart_lab.place import check_place
     from headstart_lab.street import street_video
     from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
 
+    for model in ("target", "drafter"):
+        check_place(directory / model)
     target = TinyVideoLlava.real_geometry() if real_geometry else TinyVideoLlava()
     drafter = TinyEventGpt.real_geometry() if real_geometry else TinyEventGpt()
     target.save(directory / "target")

@@ -75,16 +75,17 @@ def train(
     """Train the pair on rendered drives. A run that was killed continues when started again."""
     from headstart.training.progress import Progress
     from headstart_lab.cache import Cache
-    from headstart_lab.training.run import Run, shared_tokenizer
+    from headstart_lab.training.run import Run, check_output, shared_tokenizer
     from headstart_lab.training.train_config import TrainConfig
     from headstart_lab.vocabulary import train_lab_tokenizer
 
+    chosen = [Which.TARGET, Which.DRAFTER] if model is Which.BOTH else [model]
+    for which in chosen:
+        check_output(output, which.value)
     console = Console()
     progress = Progress(lambda line: console.print(line, markup=False, highlight=False))
     tokenizer = shared_tokenizer(output, train_lab_tokenizer)
-    for which in (Which.TARGET, Which.DRAFTER):
-        if model not in (Which.BOTH, which):
-            continue
+    for which in chosen:
         run = Run(
             cache=Cache(data),
             output=output,

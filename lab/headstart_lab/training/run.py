@@ -1,6 +1,6 @@
 """A training run: trains one model on rendered drives and writes a checkpoint that vLLM loads.
 
-The output directory gets ``target/`` or ``drafter/`` with the finished model, and
+The output directory gets ``target/`` or ``drafter/`` with the finished model and its digests, and
 ``training/target/`` or ``training/drafter/`` with the saved state, ``results.json`` and
 ``loss.png``. A run that was killed continues from its saved state when it is started again; a run
 that has finished is not repeated.
@@ -14,12 +14,14 @@ from typing import Any
 import torch
 from torch import nn
 
+from headstart.models.digests import write_digests
 from headstart.training.curve import draw_curve
 from headstart.training.loop import Report, train
 from headstart.training.optimizer import optimizer_of
 from headstart.training.savepoint import History, Savepoint
 from headstart_lab.cache import Cache
 from headstart_lab.errors import LabError
+from headstart_lab.place import check_place
 from headstart_lab.scoring import usual_answers
 from headstart_lab.split import Split
 from headstart_lab.training.answer_task import AnswerTask
@@ -57,6 +59,7 @@ class Run:
         if (notes / "results.json").exists():
             say(f"{which} is trained: {model}, {notes / 'results.json'}")
             return model
+        check_output(self.output, which)
         torch.manual_seed(self.config.seed)
         learner = make_learner(which, self.size, tokenizer)
         known = rendered(self.cache, Split.TRAIN)
@@ -75,6 +78,7 @@ class Run:
             report(which),
         )
         learner.save(model)
+        write_digests(model)
         draw_curve(
             notes / "loss.png", f"{which}, seed {config.seed}", history.losses, history.held_out
         )
@@ -135,6 +139,11 @@ class Run:
             f"{learner.name}: {score.facts:.1%} of facts right on {score.num_questions} held-out"
             f" questions, {blind.facts:.1%} without looking; {notes / 'results.json'}"
         )
+
+
+def check_output(output: Path, which: str) -> None:
+    """Raise `LabError` if this model would overwrite one that no run to this directory wrote."""
+    check_place(output / which, has_begun=(output / "training" / which).exists())
 
 
 def make_learner(which: str, size: PairSize, tokenizer: Any) -> Learner:

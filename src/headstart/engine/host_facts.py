@@ -17,8 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headstart.models.digests import changed_files
+
 _MEMORY, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 _CPU_INFO = Path("/proc/cpuinfo")
+_LAB_MODELS = ("target", "drafter", "bridge")
 _GPU_DEVICES = ("/dev/nvidia0", "/dev/kfd", "/dev/dxg")
 """Of NVIDIA's driver, of AMD's, and of either under Windows."""
 _LIST_GPUS = """
@@ -53,6 +56,8 @@ class HostFacts:
     """Zero where the system does not tell."""
     free_bytes: int = 0
     """What a program can have without taking it from others."""
+    changed_lab: tuple[str, ...] | None = None
+    """Files of the lab's models that are not as they were shipped; None without a lab."""
     is_registered: bool = False
     """Whether vLLM's plugin entry point names headstart."""
     plugins: str | None = None
@@ -83,9 +88,23 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
         num_cores=num_cores(),
         memory_bytes=total,
         free_bytes=free,
+        changed_lab=changed_lab(),
         is_registered=bool(entries),
         plugins=os.environ.get("VLLM_PLUGINS"),
     )
+
+
+def changed_lab() -> tuple[str, ...] | None:
+    """Files of the installed lab's models that are missing or not as shipped.
+
+    None without a lab.
+    """
+    spec = importlib.util.find_spec("headstart_lab")
+    folders = spec.submodule_search_locations if spec is not None else None
+    if not folders:
+        return None
+    models = (Path(folders[0]) / "pair" / name for name in _LAB_MODELS)
+    return tuple(f"{model.name}/{file}" for model in models for file in changed_files(model))
 
 
 def can_load(library: str) -> bool:

@@ -74,6 +74,7 @@ def diagnose(host: HostFacts) -> tuple[Finding, ...]:
         _memory,
         _plugin,
         _events,
+        _lab,
     )
     return (_python(), *(judge(host) for judge in judges))
 
@@ -291,3 +292,20 @@ def _events(host: HostFacts) -> Finding:
             "pip install 'headstart[events]'",
         )
     return Finding("event files", Health.OK, "every format can be read and written")
+
+
+def _lab(host: HostFacts) -> Finding:
+    """Demo, guides and figures are of the models that were shipped."""
+    if host.changed_lab is None:
+        return Finding("lab", Health.OK, "not installed; without it there is no demo")
+    if host.changed_lab:
+        return Finding(
+            "lab",
+            Health.OPTIONAL,
+            f"{', '.join(host.changed_lab)} missing or not as shipped: what the lab's models say,"
+            " and how much sooner, means nothing.",
+            "pip install --force-reinstall --no-deps ./lab   (in a checkout)\n"
+            "git checkout -- lab/headstart_lab/pair   (where it is installed in place, as by make"
+            " setup)",
+        )
+    return Finding("lab", Health.OK, "its models are as shipped")

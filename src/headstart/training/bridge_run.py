@@ -1,6 +1,6 @@
 """A training run of a bridge: from records to a directory that `BridgeDrafter.load` reads.
 
-The output directory gets the bridge (``config.json``, ``model.safetensors``, a card) and
+The output directory gets the bridge (``config.json``, ``model.safetensors``, digests, a card) and
 ``training/`` with the saved states, ``results.json`` and a picture of the curve. A run that was
 killed goes on when it is started again.
 """
@@ -25,6 +25,7 @@ from headstart.collect.learnable import learnable_manifest
 from headstart.collect.record import Record
 from headstart.collect.shard_files import collected
 from headstart.errors import TrainingError
+from headstart.models.digests import write_digests
 from headstart.training import calibration
 from headstart.training.bridge_card import card
 from headstart.training.bridge_data import BridgeData, kind_of_feature
@@ -147,6 +148,7 @@ class BridgeRun:
         weights = {**halves, TO_TARGET: offsets, OF_DRAFT: sayable}
         write_config(self.output, model.config, verifier)
         (self.output / WEIGHTS).write_bytes(save(weights, metadata={"format": "pt"}))
+        write_digests(self.output)
         results = {
             "schedule": asdict(self.schedule),
             "text_schedule": asdict(self.text_schedule) if self.text_schedule else None,

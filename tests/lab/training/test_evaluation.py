@@ -20,6 +20,7 @@ from headstart_lab.vocabulary import train_lab_tokenizer
 from PIL import Image
 
 from headstart.errors import TrainingError
+from headstart.models.digests import changed_files
 from headstart.training.curve import draw_curve
 from tests.lab.training.pupil import TINY
 
@@ -74,6 +75,7 @@ def test_a_run_leaves_a_model_its_curve_and_its_results(cache, lab_tokenizer, tm
         assert set(results["eyes"]) >= {"place", "kind", "role"}
         assert results["versions"]["torch"] == torch.__version__
         assert (tmp_path / which / "model.safetensors").exists()
+        assert not changed_files(tmp_path / which)
         assert Image.open(tmp_path / "training" / which / "loss.png").size == (960, 540)
     each = [("target's eyes", 1), ("target's eyes", 2), *(("target", n) for n in (1, 2, 3))]
     assert steps[:5] == each
