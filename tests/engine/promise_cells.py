@@ -30,6 +30,8 @@ class Cell:
     """Why no draft is verified here."""
     lengths: tuple[int, ...] = (20, 50, *_CACHED_LENGTHS)
     """Of prompts, in tokens."""
+    thinks: bool = False
+    """Whether its prompts end with the mark that begins thinking."""
     adapter: bool = False
     """Whether every second request asks for a LoRA adapter."""
     priorities: bool = False
@@ -74,6 +76,10 @@ def _bad_words(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, 
 
 def _allowed_token_ids(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, Any]:
     return {"allowed_token_ids": sorted(chance.sample(range(2, NUM_TEXT_IDS), NUM_TEXT_IDS // 2))}
+
+
+def _thinking_token_budget(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, Any]:
+    return {"thinking_token_budget": chance.choice((0, 3, 8, 15))}
 
 
 def _structured(kind: str, *specifications: Any) -> Settings:
@@ -160,12 +166,18 @@ STRUCTURED = (
     Cell("structural tag", _structured("structural_tag", _tag_of(_TAG), _tag_of(_FREE_THEN_TAG))),
 )
 
+BUDGET = Cell(
+    "thinking_token_budget",
+    _thinking_token_budget,
+    thinks=True,
+    withheld="no draft is verified while a request has a budget for thinking",
+)
 _ON_A_CPU = "on a CPU no draft is verified while a request samples"
 GREEDY = Cell("temperature 0", _always(), changes=False)
 _LORA = Cell("LoRA", _always(), adapter=True)
 _CROWDED = Cell("KV exhaustion", _always(ignore_eos=True), preempts=True)
 
-_REASONING = {"structured_outputs_config": {"reasoning_parser": "deepseek_r1"}}
+_REASONING = {"reasoning_parser": "deepseek_r1"}
 # One adapter, and room for another: vLLM 0.32 on a CPU answers a request without an adapter, beside
 # one with it, by what is in the last place for adapters. That must be empty.
 _ADAPTERS = {"enable_lora": True, "max_loras": 2}
@@ -215,7 +227,7 @@ SETUPS = (
             *STRUCTURED,
         ),
     ),
-    Setup("reasoning parser", STRUCTURED, _REASONING),
+    Setup("reasoning parser", (BUDGET, *STRUCTURED), _REASONING),
     Setup("LoRA", (_LORA,), _ADAPTERS),
     Setup("few blocks", (_CROWDED,), _FEW_BLOCKS),
     Setup(
@@ -228,7 +240,8 @@ SETUPS = (
     Setup(
         "all of these",
         tuple(
-            replace(cell, adapter=True, priorities=True) for cell in (GREEDY, _CROWDED, *STRUCTURED)
+            replace(cell, adapter=True, priorities=True)
+            for cell in (GREEDY, _CROWDED, BUDGET, *STRUCTURED)
         ),
         _REASONING | _ADAPTERS | _FEW_BLOCKS | _PRIORITIES | _THRESHOLD | _CHUNKS_OF_DRAFTS,
     ),

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from tests.engine.promise_cells import MAX_TOKENS, Cell, Setup
 from tests.engine.promise_engine import Ask, Counts, Said, Speaker, engine_arguments
-from tests.engine.promise_model import NUM_TEXT_IDS
+from tests.engine.promise_model import NUM_TEXT_IDS, THINKING_BEGINS
 
 Answer = tuple[int, ...]
 Draft = Callable[[Answer, Answer, Random], Sequence[int]]
@@ -30,6 +30,7 @@ MEMORY = "memory"
 NUM_ANSWERS_A_PROMPT = len(DRAFTS) + 2  # memory has to hear an answer before it drafts one
 
 TOGETHER = Cell("all of these in one batch", lambda tokens, text, chance: {})
+QUESTIONS_A_NEIGHBOUR = 3
 
 Start = Callable[[Mapping[str, Any]], Speaker]
 """Starts an engine with these arguments of vLLM's."""
@@ -37,11 +38,41 @@ Start = Callable[[Mapping[str, Any]], Speaker]
 
 @dataclass(frozen=True)
 class Question:
-    """A request, bare vLLM's answer to it, and the answer without the request's settings."""
+    """A request, bare vLLM's answer to it, and both again without the request's settings."""
 
     ask: Ask
     bare: Said
+    plain: Ask
     free: Said
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is asked at once: drafted questions, and between them requests of people without drafts.
+
+    The first of all is such a neighbour, and has no settings at all.
+    """
+
+    asks: tuple[Ask, ...]
+    bare: tuple[Said, ...]
+    questions: tuple[int | None, ...]
+    """Which question each of them is; none where it is a neighbour."""
+
+    @classmethod
+    def of(cls, questions: Sequence[Question]) -> Self:
+        """A neighbour without settings, three questions, one with settings, three questions."""
+        rows: list[tuple[Ask, Said, int | None]] = []
+        for place, one in enumerate(questions):
+            if place % (2 * QUESTIONS_A_NEIGHBOUR) == 0:
+                rows.append((one.plain, one.free, None))
+            elif place % QUESTIONS_A_NEIGHBOUR == 0:
+                rows.append((one.ask, one.bare, None))
+            rows.append((one.ask, one.bare, place))
+        return cls(*zip(*rows, strict=True))
+
+    def hints(self, of_questions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+        """What headstart is told with each: nothing of a neighbour's."""
+        return [None if place is None else of_questions[place] for place in self.questions]
 
 
 @dataclass(frozen=True)
@@ -89,6 +120,8 @@ def _questions(engine: Speaker, setup: Setup, cell: Cell, num_prompts: int) -> l
     chance = Random(f"{setup.name} {cell.name}")
     lengths = [cell.lengths[place % len(cell.lengths)] for place in range(num_prompts)]
     prompts = [tuple(chance.choices(range(3, NUM_TEXT_IDS), k=length)) for length in lengths]
+    if cell.thinks:
+        prompts = [(*prompt[:-1], THINKING_BEGINS) for prompt in prompts]
     plain = [Ask(prompt, {"max_tokens": MAX_TOKENS}) for prompt in prompts]
     free = engine.say(plain, [None] * len(plain))
     asks = [
@@ -101,19 +134,19 @@ def _questions(engine: Speaker, setup: Setup, cell: Cell, num_prompts: int) -> l
         for place, (prompt, said) in enumerate(zip(prompts, free, strict=True))
     ]
     bare = engine.say(asks, [None] * len(asks))
-    return [Question(*one) for one in zip(asks, bare, free, strict=True)]
+    return [Question(*one) for one in zip(asks, bare, plain, free, strict=True)]
 
 
 def _compare(engine: Speaker, setup: Setup, cell: Cell, questions: Sequence[Question]) -> Result:
     before, num_answers, differences, remembered = Counts.read(), 0, 0, 0
-    problem = ""
+    problem, batch = "", Batch.of(questions)
     try:
         for name, hints in _rounds(setup, cell, questions):
             start = Counts.read()
-            said = engine.say([question.ask for question in questions], hints)
+            said = engine.say(batch.asks, batch.hints(hints))
             num_answers += sum(len(one.token_ids) for one in said)
             differences += sum(
-                not one.equals(question.bare) for one, question in zip(said, questions, strict=True)
+                not one.equals(bare) for one, bare in zip(said, batch.bare, strict=True)
             )
             if name == MEMORY:
                 remembered += Counts.read().since(start).accepted

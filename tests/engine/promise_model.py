@@ -6,6 +6,7 @@ from pathlib import Path
 from headstart_lab.tokenizer import BYTE_TOKENS, SPECIAL_TOKENS, train_tokenizer
 
 NUM_TEXT_IDS = 360  # ids below this are text, the marks of thinking come after
+THINKING_BEGINS, THINKING_ENDS = NUM_TEXT_IDS, NUM_TEXT_IDS + 1
 _SENTENCES = (
     "The car stops at the light.",
     "Nobody is on the road, and it rains.",
@@ -23,7 +24,9 @@ def save_model(directory: Path) -> None:
 
     tokenizer = train_tokenizer(_SENTENCES, NUM_TEXT_IDS, added_tokens=("<think>", "</think>"))
     tokenizer.save_pretrained(directory)
-    end, end_of_thinking = tokenizer.convert_tokens_to_ids(["</s>", "</think>"])
+    end, *marks = tokenizer.convert_tokens_to_ids(["</s>", "<think>", "</think>"])
+    if marks != [THINKING_BEGINS, THINKING_ENDS]:
+        raise AssertionError(f"the marks of thinking are {marks}")
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=_WIDTH,
@@ -42,7 +45,7 @@ def save_model(directory: Path) -> None:
     with torch.no_grad():
         # A token with a longer row is said more often: an answer ends, and stops thinking, after
         # twenty tokens or so. One with a shorter row is rare: bytes, which make no text to read.
-        model.lm_head.weight[[end, end_of_thinking]] *= 1.6
+        model.lm_head.weight[[end, THINKING_ENDS]] *= 1.6
         num_marks = len(SPECIAL_TOKENS)
         model.lm_head.weight[num_marks : num_marks + len(BYTE_TOKENS)] *= 0.5
     model.save_pretrained(directory)

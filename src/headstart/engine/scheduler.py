@@ -40,7 +40,6 @@ from headstart.engine.pass_clock import PassClock
 from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.report import PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags
-from headstart.engine.sampling_check import verifies_sampled
 from headstart.engine.seen_clips import SeenClips
 from headstart.engine.stop_strings import num_until_stop
 from headstart.engine.text_ids import text_vocabulary
@@ -49,6 +48,7 @@ from headstart.engine.vllm_patches import (
     compute_plainly_without_drafts,
     constrain_drafts_only,
 )
+from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
@@ -139,7 +139,7 @@ class HeadstartScheduler(Scheduler):
         self._max_step_tokens: int = self.max_num_scheduled_tokens
         self._records: dict[str, PassRecord] = {}
         self._shown: set[str] = set()
-        self._sampled: set[str] = set()
+        self._withheld = WithheldDrafts()
 
     def add_request(self, request: Request) -> None:
         """Tell the drafters of a new request, if it is tagged or names a session."""
@@ -156,8 +156,7 @@ class HeadstartScheduler(Scheduler):
     def _begin(self, request: Request) -> None:
         params, request_id = request.sampling_params, request.request_id
         self._forget(request_id)
-        if params is not None and params.temperature > 0 and not verifies_sampled():
-            self._sampled.add(request_id)
+        self._withheld.begin(request_id, params)
         tags = RequestTags.parse(params.extra_args) if params is not None else None
         if tags is None and request.session_id is not None:
             # vLLM's own name for a stream. Requests that share cached blocks may share words.
@@ -218,7 +217,7 @@ class HeadstartScheduler(Scheduler):
         self._clips.forget(request_id)
         self._approximate.forget(request_id)
         self._records.pop(request_id, None)
-        self._sampled.discard(request_id)
+        self._withheld.forget(request_id)
         self._shown.discard(request_id)
         self._pace.forget(request_id)
         if self._channel is not None:
@@ -281,7 +280,7 @@ class HeadstartScheduler(Scheduler):
         prompts = [request for request in self.running if num_missing(request) > 1]
         answers, room = self.running, None
         # On a CPU vLLM cannot split the prompt of a sampled request with a seed.
-        if (prompts or self.waiting) and not self._sampled:
+        if (prompts or self.waiting) and not self._withheld.samples:
             answers = [request for request in self.running if num_missing(request) <= 1]
             room = self._pace.room([request.request_id for request in answers])
         if room is None:
@@ -373,13 +372,10 @@ class HeadstartScheduler(Scheduler):
         return outputs
 
     def _draft(self, request: Request, room: int) -> list[int]:
-        params = request.sampling_params
         if request.request_id not in self._records:
             return []  # it is not tagged
-        if params is None or params.prompt_logprobs is not None:
-            return []  # left to vLLM alone: not shown to be the same with drafts
-        if self._sampled:
-            return []  # one sampled request is enough to go wrong; see engine.sampling_check
+        if self._withheld.withholds(request.request_id):
+            return []
         if self._channel is not None:
             self._channel.follow(request.request_id, request.output_token_ids)
         return self._proposal(request, room)

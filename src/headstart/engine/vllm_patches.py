@@ -32,6 +32,9 @@ def compute_plainly_without_drafts() -> None:
     Otherwise every such step prepares the verification of no drafts, samples through the rejection
     sampler and asks the proposer, which takes some tenths of a millisecond. Models with recurrent
     layers keep all that: their state after a step is read as a speculative one's.
+
+    What holds budgets for thinking is told which of both a step is. It lays out its rows by that,
+    and by what the engine was started with would write the end of thinking into others' rows.
     """
     from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
@@ -46,6 +49,9 @@ def compute_plainly_without_drafts() -> None:
             # It stays so until the next step: `sample_tokens` completes this one.
             drafted = bool(scheduler_output.scheduled_spec_decode_tokens)
             self.speculative_config = self.vllm_config.speculative_config if drafted else None
+            budgets = self.input_batch.thinking_budget_state_holder
+            if budgets is not None:
+                budgets.in_spec_mode = drafted
         return original(self, scheduler_output, *args, **kwargs)
 
     execute_model.is_headstarts = True  # type: ignore[attr-defined]
