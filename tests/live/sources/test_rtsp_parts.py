@@ -11,6 +11,7 @@ import pytest
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
+from headstart.live.sources.flow import Flow
 from headstart.live.sources.opening import camera
 from headstart.live.sources.rtsp.description import VideoTrack
 from headstart.live.sources.rtsp.login import Login
@@ -166,7 +167,7 @@ def wire_of(content):
 
     threading.Thread(target=send).start()
     ours.settimeout(5)
-    return Wire(ours)
+    return Wire(ours, Flow(lambda _: None))
 
 
 def test_messages_and_packets_share_the_line():

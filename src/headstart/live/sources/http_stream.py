@@ -39,6 +39,7 @@ class HttpStream:
             while chunk := response.read1(_CHUNK_BYTES):
                 if self._num_missing is not None:
                     self._num_missing -= len(chunk)
+                self._line.flow.passed(len(chunk))
                 yield chunk
         except HTTPException as error:
             raise SourceError(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from headstart.errors import SourceError
+from headstart.live.sources.flow import Flow
 
 CONNECT_S = 10.0
 
@@ -20,6 +21,8 @@ class TcpLine:
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
+        self.flow = Flow(self._stopped.wait)
+        """Whoever reads tells it; a wait there ends with `close`, too."""
 
     def connect(self, host: str, port: int, *, tls: bool) -> socket.socket:
         """A connected socket; reading from it fails after ``silent_s`` without a byte."""

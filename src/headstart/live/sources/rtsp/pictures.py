@@ -1,13 +1,15 @@
 """Puts compressed pictures together from RTP packets: H.264 (RFC 6184) and H.265 (RFC 7798)."""
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from headstart.errors import SourceError
 from headstart.live.sources.rtsp.description import VideoTrack
 from headstart.media.annex_b import Codec
 
 MAX_PICTURE_BYTES = 16 << 20
+MAX_UNITS = 4096
+"""Of one picture. The standards allow 600 slices, and a few units before them."""
 _START = b"\0\0\0\1"
 """Before each unit of a picture: Annex B of both standards."""
 _STAP_A, _FU_A = 24, 28
@@ -19,10 +21,11 @@ class Pictures:
 
     def __init__(self, track: VideoTrack) -> None:
         self._track = track
-        self._units: list[bytes] = [_START + each for each in track.parameter_sets]
-        self._num_bytes = 0
-        self._fragments: list[bytes] = []
-        self._num_fragment_bytes = 0
+        self._before = b"".join(_START + each for each in track.parameter_sets)
+        """What the first picture needs before it."""
+        self._picture, self._num_units = bytearray(), 0
+        self._fragments = bytearray()
+        """Of a unit whose end has not come; empty while there is none."""
         self._timestamp: int | None = None
         self._ticks = 0
 
@@ -51,58 +54,64 @@ class Pictures:
         self._timestamp = timestamp
 
     def _complete(self) -> Iterator[tuple[int, bytes]]:
-        if self._num_bytes:
-            yield self._ticks * 1_000_000 // self._track.clock_hz, b"".join(self._units)
-            self._units, self._num_bytes = [], 0
-        self._fragments, self._num_fragment_bytes = [], 0
+        content = bytes(self._picture)
+        self._picture.clear()
+        self._fragments.clear()
+        self._num_units = 0
+        if content:
+            before, self._before = self._before, b""
+            yield self._ticks * 1_000_000 // self._track.clock_hz, before + content
 
     def _unpack(self, payload: bytes) -> None:
         if self._track.codec is Codec.H264:
             kind = payload[0] & 0x1F
             if kind == _STAP_A:
-                self._aggregate(payload[1:])
+                self._aggregate(payload, 1)
             elif kind == _FU_A:
                 header = bytes([payload[0] & 0xE0 | payload[1] & 0x1F])
                 self._fragment(payload[1], header, payload[2:])
             elif 0 < kind < _STAP_A:
-                self._add([payload])
+                self._add(payload)
         else:
             kind = payload[0] >> 1 & 0x3F
             if kind == _AGGREGATED:
-                self._aggregate(payload[2:])
+                self._aggregate(payload, 2)
             elif kind == _FRAGMENTED:
                 header = bytes([payload[0] & 0x81 | (payload[2] & 0x3F) << 1, payload[1]])
                 self._fragment(payload[2], header, payload[3:])
             elif kind <= _MAX_UNIT:
-                self._add([payload])
+                self._add(payload)
 
-    def _aggregate(self, units: bytes) -> None:
-        """Units behind their lengths."""
-        while len(units) > 2:
-            length = int.from_bytes(units[:2], "big")
-            self._add([units[2 : 2 + length]])
-            units = units[2 + length :]
+    def _aggregate(self, payload: bytes, start: int) -> None:
+        """Units behind their lengths. One without a byte is none: what follows is padding."""
+        while start + 2 < len(payload):
+            length = int.from_bytes(payload[start : start + 2], "big")
+            if not length:
+                return
+            self._add(payload[start + 2 : start + 2 + length])
+            start += 2 + length
 
     def _fragment(self, flags: int, header: bytes, content: bytes) -> None:
         """A part of a unit; the two highest flags say which is the first and which the last."""
         if flags & 0x80:
-            self._fragments, self._num_fragment_bytes = [header], 0
+            self._fragments[:] = header
         if not self._fragments:
             return  # its beginning was sent before we were there
-        self._fragments.append(content)
-        self._num_fragment_bytes += len(content)
+        self._fragments += content
         self._check_size()
         if flags & 0x40:
             self._add(self._fragments)
-            self._fragments, self._num_fragment_bytes = [], 0
+            self._fragments.clear()
 
-    def _add(self, parts: Sequence[bytes]) -> None:
-        self._units += [_START, *parts]
-        self._num_bytes += sum(map(len, parts))
+    def _add(self, unit: bytes | bytearray) -> None:
+        self._picture += _START
+        self._picture += unit
+        self._num_units += 1
         self._check_size()
 
     def _check_size(self) -> None:
-        if self._num_bytes + self._num_fragment_bytes > MAX_PICTURE_BYTES:
+        num_bytes = len(self._picture) + len(self._fragments)
+        if num_bytes > MAX_PICTURE_BYTES or self._num_units > MAX_UNITS:
             raise SourceError("the camera sends a picture without end; restart it")
 
 

@@ -16,6 +16,8 @@ from headstart.live.sources.tcp_line import TcpLine
 DEFAULT_TIMEOUT_S = 60
 """A session that says nothing for so long is ended by the camera, unless it states another."""
 _MAX_PACKETS_BEFORE_RESPONSE = 10_000
+MAX_OTHERS = 1000
+"""Messages and packets of other channels in a row. A camera sends a few, and then its video."""
 _RTCP_BYE = 203
 _NOT_FOUND, _UNAUTHORIZED, _NO_SUCH_TRANSPORT = 404, 401, 461
 
@@ -34,7 +36,7 @@ class RtspStream:
         address = self._address
         try:
             sock = self._line.connect(address.host, address.port, tls=address.is_tls)
-            session = _Session(Wire(sock), Login(address), str(address))
+            session = _Session(Wire(sock, self._line.flow), Login(address), str(address))
             track = session.play()
             yield container.head(track.codec)
             pictures = Pictures(track)
@@ -77,19 +79,23 @@ class _Session:
     def packets(self) -> Iterator[bytes]:
         """The RTP packets of the video."""
         next_s = time.monotonic() + self._ping_s
-        while True:
+        num_others = 0
+        while num_others <= MAX_OTHERS:
+            num_others += 1
             if time.monotonic() > next_s:
                 # Whatever the camera answers comes among the packets, and is passed over.
                 self._send("OPTIONS", self._url, {})
                 next_s = time.monotonic() + self._ping_s
             match self._wire.receive():
                 case Packet(channel, content) if channel == self._channel:
+                    num_others = 0
                     yield content
                 case Packet(channel, content) if channel == self._channel + 1:
                     if _says_bye(content):
                         raise SourceError("the camera ended the stream")
                 case Message(first_line=first_line) if first_line.startswith("TEARDOWN"):
                     raise SourceError("the camera ended the stream")
+        raise SourceError("the camera sends everything but its video; restart it")
 
     def _ask(self, method: str, url: str, headers: dict[str, str]) -> Message:
         for _ in range(2):

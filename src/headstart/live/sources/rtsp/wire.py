@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headstart.errors import SourceError
+from headstart.live.sources.flow import Flow
 
 MAX_HEAD_BYTES = 16 << 10
 MAX_BODY_BYTES = 64 << 10
+MAX_LINE_ENDS = 64
+"""In bytes, before a message. Cameras send a few to keep a connection alive."""
 _RECEIVE_BYTES = 1 << 16
 
 
@@ -40,8 +43,8 @@ class Message:
 class Wire:
     """Sends requests; reads one message or packet at a time."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self._socket = sock
+    def __init__(self, sock: socket.socket, flow: Flow) -> None:
+        self._socket, self._flow = sock, flow
         self._buffer = bytearray()
 
     def send(self, method: str, url: str, headers: Mapping[str, str]) -> None:
@@ -51,10 +54,13 @@ class Wire:
 
     def receive(self) -> Message | Packet:
         """The next message or packet. Raises `SourceError` where it is neither, or too long."""
-        self._fill(4)
-        while self._buffer[0] in b"\r\n":
-            del self._buffer[0]
+        for _ in range(MAX_LINE_ENDS):
             self._fill(4)
+            if self._buffer[0] not in b"\r\n":
+                break
+            del self._buffer[0]
+        else:
+            raise SourceError("the camera sends empty lines without end; restart it")
         # A dollar begins a packet among the messages: RFC 2326, section 10.12.
         if self._buffer[:1] == b"$":
             channel, length = self._buffer[1], int.from_bytes(self._buffer[2:4], "big")
@@ -88,6 +94,7 @@ class Wire:
             if not received:
                 raise SourceError("the camera closed the connection; see whether it runs")
             self._buffer += received
+            self._flow.passed(len(received))
 
 
 def _split(line: str) -> tuple[str, str, str]:
