@@ -21,6 +21,9 @@ A refusal is OpenAI's error object, whose `message` says what to change; its sta
 the request itself, 401 for the key, 403 for what the key may not do, 404 for what does not
 exist, 413 for a body that is too long, 429 for a limit, and 503 while the server cannot take
 requests. [Settings](settings.md#limits) lists the limits."""
+_QUERIES = """## Queries
+
+Entries of an address after its `?`, each at most once."""
 _BODIES = """## Bodies
 
 A field that is not listed is refused by name. Numbers must be numbers: a count is neither
@@ -68,6 +71,8 @@ def page() -> str:
         "## Routes",
         table(("route", "", "needs"), (_route(route, schema["paths"]) for route in ROUTES)),
         table(("", "means"), ((f"*{each.name.lower()}*", each.value) for each in Access)),
+        _QUERIES,
+        table(("query of", "entry", "is", "default", ""), _queries(schema["paths"])),
         _BODIES,
         table(("body of", "is"), _bodies(schema["paths"])),
         *(_object(name.removeprefix("Taken."), objects[name], docs) for name in sorted(objects)),
@@ -90,6 +95,20 @@ def _route(route: Route, paths: Mapping[str, Any]) -> tuple[str, str, str]:
     told = paths.get(path, {}).get(route.method.lower(), {}).get("summary")
     name = f"{route.method} {path}"
     return code(name), told or _ABOUT[name], f"*{route.access.name.lower()}*"
+
+
+def _queries(paths: Mapping[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    found = []
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            for entry in operation.get("parameters", ()):
+                if entry["in"] == "query":
+                    needed = entry.get("required", False)
+                    default = "required" if needed else _default(entry["schema"])
+                    kind, route = kind_of(entry["schema"]), code(f"{method.upper()} {path}")
+                    row = (code(entry["name"]), kind, default, entry["description"])
+                    found.append((route, *row))
+    return found
 
 
 def _bodies(paths: Mapping[str, Any]) -> list[tuple[str, str]]:

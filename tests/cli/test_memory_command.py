@@ -2,11 +2,13 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
+from headstart.client.memory_client import MemoryClient
 from headstart.speculation.memory_log import read_memory_log
 
 
@@ -100,12 +102,20 @@ class Routes(BaseHTTPRequestHandler):
             status, content = 404, json.dumps({"error": error}).encode()
         elif self.command == "POST":
             content = b'{"stream": "back", "from": "front", "answers": 7}'
-        elif self.path.endswith("/memory"):
-            row = {"stream": "front", "answers": 7, "bytes": 99, "stored_bytes": 5, "newest_s": 1e9}
-            content = json.dumps({"data": [row], "keep_days": 7.0}).encode()
+        elif "/memory?limit=" in self.path:
+            content = json.dumps(self._page()).encode()
         self.send_response(status)
         self.end_headers()
         self.wfile.write(content)
+
+    def _page(self):
+        query = parse_qs(urlsplit(self.path).query)
+        first = int(query.get("cursor", ["front -1"])[0].removeprefix("front ")) + 1
+        last = min(first + min(int(query["limit"][0]), 2), 5)  # of five streams, two at most
+        row = {"answers": 7, "bytes": 99, "stored_bytes": 5, "newest_s": 1e9}
+        rows = [{**row, "stream": f"front {number}"} for number in range(first, last)]
+        cursor = f"front {last - 1}" if last < 5 else None
+        return {"data": rows, "cursor": cursor, "keep_days": 7.0}
 
     do_GET = do_POST = do_DELETE = _answer  # noqa: N815
 
@@ -131,9 +141,23 @@ def ask_server(address, *words):
 def test_a_server_is_asked_what_it_remembers(address):
     result = ask_server(address, "show")
     assert result.exit_code == 0, result.output
-    assert "front: 7 answers, 99 bytes, 5 stored, the last 2001-09-09" in result.output
-    assert "kept for 7 days" in result.output
-    assert Routes.asked == [("GET", "/v1/headstart/memory", "Bearer sk-north", b"")]
+    for number in range(5):
+        said = f"front {number}: 7 answers, 99 bytes, 5 stored, the last 2001-09-09"
+        assert said in result.output
+    assert "5 streams; answers are kept for 7 days" in result.output
+    pages = ("", "&cursor=front+1", "&cursor=front+3")
+    path = "/v1/headstart/memory?limit=1000"
+    assert Routes.asked == [("GET", path + page, "Bearer sk-north", b"") for page in pages]
+
+
+def test_a_page_is_shown_with_what_shows_the_next(address):
+    result = ask_server(address, "show", "--limit", "1")
+    assert result.output.count("front") == 2
+    assert "there are more: --cursor 'front 0'" in result.output
+    result = ask_server(address, "show", "--limit", "1", "--cursor", "front 3")
+    assert "front 4: 7 answers" in result.output
+    assert "there are more" not in result.output
+    assert len(MemoryClient(address).streams()["data"]) == 5
 
 
 def test_a_stream_is_written_to_a_file_and_brought_under_another_name(address, tmp_path):

@@ -34,9 +34,8 @@ def gateway(tmp_path, registry: Registry | None, **limits) -> Gateway:
     entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
     routes = CameraRoutes(settings, entrance, registry)
     log, beat = AccessLog(tmp_path / "log"), Heartbeat(respond, 30.0)
-    return Gateway(
-        None, settings, Answers(), log, entrance, beat, routes, MemoryRoutes(settings, None)
-    )
+    memory = MemoryRoutes(settings, Quota(settings.limits), None)
+    return Gateway(None, settings, Answers(), log, entrance, beat, routes, memory)
 
 
 def asking(made: Gateway, client: Client, method: str, path: str, **headers: str):

@@ -50,7 +50,7 @@ def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
     access_log = AccessLog(tmp_path / "log")
     entrance = Entrance(settings, Quota(bounds), lambda said: None)
     cameras = CameraRoutes(settings, entrance, None)
-    memory, heartbeat = MemoryRoutes(settings, None), Heartbeat(respond, 30.0)
+    memory, heartbeat = MemoryRoutes(settings, Quota(bounds), None), Heartbeat(respond, 30.0)
     return Gateway(None, settings, answers, access_log, entrance, heartbeat, cameras, memory)
 
 
@@ -173,7 +173,7 @@ def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants)
         access_log, quota = AccessLog(tmp_path / "log"), Quota(settings.limits)
         entrance = Entrance(settings, quota, lambda said: None)
         cameras = CameraRoutes(settings, entrance, None)
-        memory = MemoryRoutes(settings, None)
+        memory = MemoryRoutes(settings, Quota(settings.limits), None)
         beat = Heartbeat(respond, 30.0)
         return Gateway(None, settings, Answers(), access_log, entrance, beat, cameras, memory)
 

@@ -1,12 +1,17 @@
 """A tenant sees, takes along, brings and forgets what a real server remembers of it."""
 
+import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from headstart.serve.memory.seal import Seal, tokenizer_name
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
+from headstart.speculation.question_mark import question_mark
+from headstart.speculation.stream_snapshot import StreamSnapshot
+from headstart.speculation.taking import PIECE_TOKENS
 from tests.serve.servers import ask, asking, from_memory
 
 pytestmark = pytest.mark.engine
@@ -66,6 +71,38 @@ def test_a_tenant_sees_its_streams_and_nobody_elses(north, south, body):
     assert "yard" in of_south
     assert "a/b c" not in of_south
     assert north.get(MEMORY).json()["keep_days"] == 7.0
+
+
+def test_streams_are_listed_page_by_page(north):
+    names = [f"camera {number}" for number in range(5)]
+    for name in names:
+        said = {"model": "target", "prompt": "hi", "max_tokens": 1, "headstart": {"stream": name}}
+        assert north.post("/v1/completions", json=said).status_code == 200
+    seen, query = [], {"limit": 2}
+    while query.get("cursor", "") is not None:
+        page = north.get(MEMORY, params=query).json()
+        seen.append([row["stream"] for row in page["data"]])
+        query["cursor"] = page["cursor"]
+    assert seen == [names[:2], names[2:4], names[4:]]
+    for limit in ("0", "1001", "-1", "ten", "1.0"):
+        assert north.get(MEMORY, params={"limit": limit}).status_code == 400
+
+
+def test_a_large_memory_comes_in_by_pieces(north, body, memory_key, tiny_target):
+    from transformers import AutoTokenizer
+
+    length, mark = 512, question_mark(QUESTION)
+    said = np.arange(8 * PIECE_TOKENS, dtype=np.int32) % 90 + 3
+    said[::length] = mark
+    num_answers = len(said) // length
+    large = StreamSnapshot(said, (length,) * num_answers, (time.time(),) * num_answers)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_target)
+    seal = Seal([memory_key], tokenizer_name(tokenizer.get_vocab()))
+    brought = bring(north, "large", seal.seal(StreamKey("north", "large"), large))
+    assert brought.json()["answers"] == num_answers
+    assert rows(north)["large"]["answers"] == num_answers
+    drafted, _ = from_memory(ask(north, body, stream="large"))
+    assert drafted > 0
 
 
 def test_a_stream_taken_to_another_name_drafts_its_first_answer(north, body, alone):

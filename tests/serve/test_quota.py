@@ -1,10 +1,12 @@
 """Rate limits: requests and tokens per minute, of a tenant and of all."""
 
+import contextlib
 from http import HTTPStatus
 
 import pytest
 
-from headstart.serve.quota import Bucket, Quota
+from headstart.serve import metrics
+from headstart.serve.quota import MEMORY_CALLS_PER_MINUTE, Bucket, Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits
 
@@ -85,6 +87,32 @@ def test_a_refused_request_is_not_charged(clock):
         refused_for_s(quota, "north")
     assert refused_for_s(quota, "south") is None
     assert refused_for_s(quota, "east") is None
+
+
+def test_calls_about_memory_are_limited_and_a_router_that_moves_cameras_is_not(clock):
+    quota = quota_of(clock)
+
+    def num_admitted():
+        num = 0
+        with contextlib.suppress(RefusedError):
+            while True:
+                quota.admit_memory("north")
+                num += 1
+        return num
+
+    assert num_admitted() == MEMORY_CALLS_PER_MINUTE >= 1000
+    quota.admit_memory("south")
+    assert refused_for_s(quota, "north") is None  # its questions are answered
+    clock.now_s += 1.0
+    assert num_admitted() == MEMORY_CALLS_PER_MINUTE / 60
+
+
+def test_what_is_brought_is_charged_as_tokens_and_counted_as_no_answer(clock):
+    quota = quota_of(clock, tenant_tokens_per_minute=60)
+    before = metrics.TenantMetrics("brings").text()
+    quota.charge_memory("brings", 65)
+    assert refused_for_s(quota, "brings") == 6
+    assert metrics.TenantMetrics("brings").text() == before
 
 
 def test_the_defaults_allow_64_cameras_that_ask_every_second(clock):

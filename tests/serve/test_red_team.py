@@ -360,7 +360,7 @@ def gateway_of(home: Path, answering: Stream, **tables):
     heartbeat = Heartbeat(lambda: asyncio.sleep(0), 30.0)
     entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
     cameras = CameraRoutes(settings, entrance, None)
-    memory = MemoryRoutes(settings, None)
+    memory = MemoryRoutes(settings, Quota(settings.limits), None)
     return Gateway(None, settings, answering, access_log, entrance, heartbeat, cameras, memory)
 
 

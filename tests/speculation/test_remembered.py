@@ -1,5 +1,7 @@
 """An engine's memory, seen, taken along and forgotten, with what was learnt of the drafters."""
 
+import sys
+
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
@@ -23,18 +25,57 @@ def answer(cascade, stream, words, tenant="north"):
     return draft
 
 
+def rows_of(remembered, tenant):
+    return remembered.streams(tenant, None, 100)
+
+
 def test_streams_are_seen_by_their_tenant_only():
     engine = cascade()
     answer(engine, "front", [1, 2])
     answer(engine, "front", [1, 3])
     answer(engine, "back", [4])
     remembered = Remembered(engine)
-    rows = {row["stream"]: row["answers"] for row in remembered.streams("north")}
+    rows = {row["stream"]: row["answers"] for row in rows_of(remembered, "north")}
     assert rows == {"front": 2, "back": 1}
-    assert remembered.streams("south") == []
-    assert all(0 < row["oldest_s"] <= row["newest_s"] for row in remembered.streams("north"))
+    assert rows_of(remembered, "south") == []
+    assert all(0 < row["oldest_s"] <= row["newest_s"] for row in rows_of(remembered, "north"))
     assert remembered.export("south", "front") is None
     assert remembered.export("north", "side") is None
+
+
+def test_streams_are_seen_page_by_page_whatever_is_said_meanwhile():
+    engine = cascade()
+    for number in range(25):
+        answer(engine, f"camera {number:02}", [1, 2])
+    remembered, after, seen = Remembered(engine), None, []
+    while page := remembered.streams("north", after, 10):
+        seen += [row["stream"] for row in page]
+        after = seen[-1]
+        answer(engine, "camera 20", [3])  # it is the most recently used one now
+        remembered.forget("north", seen[0])
+    assert seen == [f"camera {number:02}" for number in range(25)]
+
+
+def test_a_page_costs_the_same_however_much_is_remembered():
+    def calls(num_streams):
+        engine = cascade()
+        for number in range(num_streams):
+            answer(engine, f"camera {number}", [1, 2])
+        remembered, num_calls = Remembered(engine), 0
+
+        def count(frame, event, called):
+            nonlocal num_calls
+            num_calls += event in ("call", "c_call")
+
+        sys.setprofile(count)
+        try:
+            rows = remembered.streams("north", "camera 1", 10)
+        finally:
+            sys.setprofile(None)
+        assert len(rows) == 10
+        return num_calls
+
+    assert calls(20) == calls(1000) < 40
 
 
 def test_what_the_planner_learnt_of_a_stream_comes_along():
@@ -46,7 +87,7 @@ def test_what_the_planner_learnt_of_a_stream_comes_along():
     learnt = engine.earnings.accepted("memory", front, True)
     assert learnt < 0.2
     assert other.earnings.accepted("memory", front, True) == 1.0
-    assert Remembered(other).take("north", "front", plain) == 30
+    assert Remembered(other).take("north", "front", plain) == (30 * 4, 0)
     assert other.earnings.accepted("memory", front, True) < 0.5
     again = Remembered(other).export("north", "front")["earned"]["memory"]["0"]
     assert max(again[1]) <= MAX_TAKEN_TRIALS
@@ -86,13 +127,13 @@ def test_a_stream_and_a_tenant_are_forgotten_with_what_was_learnt_of_them():
     remembered, front = Remembered(engine), StreamKey("north", "front")
     assert engine.earnings.export(front)
     remembered.forget("north", "front")
-    assert [row["stream"] for row in remembered.streams("north")] == ["back"]
+    assert [row["stream"] for row in rows_of(remembered, "north")] == ["back"]
     assert engine.earnings.export(front) == {}
     assert engine.earnings.export(StreamKey("north", "back"))
     remembered.forget_tenant("north")
-    assert remembered.streams("north") == []
+    assert rows_of(remembered, "north") == []
     assert engine.earnings.export(StreamKey("north", "back")) == {}
-    assert [row["stream"] for row in remembered.streams("south")] == ["front"]
+    assert [row["stream"] for row in rows_of(remembered, "south")] == ["front"]
     assert engine.earnings.export(StreamKey("south", "front"))
 
 

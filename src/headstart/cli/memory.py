@@ -1,9 +1,10 @@
 """`headstart memory`: what an engine remembers from the start, and what a server remembers now."""
 
+import shlex
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,19 +30,40 @@ def memory() -> None:
 
 @app.command("show")
 @report_errors
-def show(url: Url = HERE, key: Key = "") -> None:
+def show(
+    url: Url = HERE,
+    key: Key = "",
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Show no more than so many, by name.")
+    ] = None,
+    cursor: Annotated[
+        str | None, typer.Option(help="Show those after this one; what a shown page ends with.")
+    ] = None,
+) -> None:
     """Show what a server remembers of your streams."""
-    from headstart.client.memory_client import MemoryClient
+    from headstart.client.memory_client import MAX_LISTED, MemoryClient
 
-    said = MemoryClient(url, key).streams()
-    for row in said["data"]:
+    client, num_shown = MemoryClient(url, key), 0
+    while True:
+        said = client.page(cursor, limit or MAX_LISTED)
+        _show_rows(said["data"])
+        num_shown += len(said["data"])
+        cursor = said["cursor"]
+        if cursor is None or limit is not None:
+            break
+    if cursor is not None:
+        typer.echo(f"there are more: --cursor {shlex.quote(cursor)}")
+    typer.echo(f"{num_shown} streams; answers are kept for {said['keep_days']:g} days")
+
+
+def _show_rows(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
         until = datetime.fromtimestamp(row["newest_s"], UTC) if "newest_s" in row else None
         typer.echo(
             f"{row['stream']}: {row['answers']} answers, {row['bytes']} bytes,"
             f" {row['stored_bytes']} stored"
             + ("" if until is None else f", the last {until:%Y-%m-%d %H:%M:%S} UTC")
         )
-    typer.echo(f"{len(said['data'])} streams; answers are kept for {said['keep_days']:g} days")
 
 
 @app.command("export")

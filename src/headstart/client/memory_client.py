@@ -16,6 +16,8 @@ from headstart.errors import ServerRefusedError
 
 PATH = "/v1/headstart/memory"
 TIMEOUT_S = 60.0
+MAX_LISTED = 1000
+"""Rows of a page; a server gives no more at once."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +29,22 @@ class MemoryClient:
     key: str = ""
 
     def streams(self) -> dict[str, Any]:
-        """What is remembered: a row for each stream under ``data``, and for how long it is kept."""
-        found: dict[str, Any] = json.loads(self._request("GET", ""))
+        """What is remembered: a row for each stream under ``data``, and for how long it is kept.
+
+        Asked for page by page.
+        """
+        found = self.page()
+        while found["cursor"] is not None:
+            more = self.page(found["cursor"])
+            found = {**more, "data": [*found["data"], *more["data"]]}
         return found
+
+    def page(self, cursor: str | None = None, limit: int = MAX_LISTED) -> dict[str, Any]:
+        """Some of the rows, by name, and under ``cursor`` what to ask the next page with."""
+        after = {} if cursor is None else {"cursor": cursor}
+        found: dict[str, Any] = json.loads(self._request("GET", "", limit=str(limit), **after))
+        # An older server knows no pages: it lists all.
+        return {"cursor": None, **found}
 
     def export(self, stream: str) -> bytes:
         """A stream's memory, sealed by the server."""
@@ -48,7 +63,7 @@ class MemoryClient:
         """Have all streams of this key's tenant forgotten."""
         self._request("DELETE", "", all="true")
 
-    def _request(self, method: str, path: str, body: bytes | None = None, **query: str) -> bytes:
+    def _request(self, method: str, path: str, body: bytes | None = None, /, **query: str) -> bytes:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ServerRefusedError(f"{self.url!r} is no server's address: http://HOST:PORT")

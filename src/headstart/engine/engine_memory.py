@@ -5,6 +5,7 @@ adds adapters or resets caches. Memory is asked in the same way. All contact wit
 in this file, both ends of it.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from headstart.speculation.drafter import StreamKey
 from headstart.speculation.stream_snapshot import StreamSnapshot
 
 _PREFIX = "headstart_memory_"
-_CALLS = ("streams", "export", "take", "forget", "forget_tenant", "forget_before")
+_CALLS = ("streams", "export", "take", "take_on", "forget", "forget_tenant", "forget_before")
 """Methods of `Remembered`."""
 
 
@@ -41,19 +42,35 @@ class EngineMemory:
 
     def __init__(self, engine: EngineClient) -> None:
         self._engine = engine
+        self._taking = asyncio.Lock()
 
-    async def streams(self, tenant: str) -> list[dict[str, Any]]:
-        """One row for each stream of a tenant; see `Remembered.streams`."""
-        return [row for rows in await self._call_all("streams", tenant) for row in rows]
+    async def streams(
+        self, tenant: str, after: str | None, max_streams: int
+    ) -> list[dict[str, Any]]:
+        """One row for each of the first streams of a tenant; see `Remembered.streams`.
+
+        Of several ranks each gives its first ones, so there may be more; they are in no order.
+        """
+        found = await self._call_all("streams", tenant, after, max_streams)
+        return [row for rows in found for row in rows]
 
     async def export(self, stream: StreamKey) -> StreamSnapshot | None:
         """A copy of what is remembered of a stream; none if nothing is."""
         plain = await self._call(stream, "export", stream.tenant, stream.stream)
         return None if plain is None else StreamSnapshot.parse(plain)
 
-    async def take(self, stream: StreamKey, snapshot: StreamSnapshot) -> None:
-        """Have a stream remember what a snapshot holds, besides what it remembers already."""
-        await self._call(stream, "take", stream.tenant, stream.stream, snapshot.plain())
+    async def take(self, stream: StreamKey, snapshot: StreamSnapshot) -> int:
+        """Have a stream remember what a snapshot holds, besides what it remembers already.
+
+        Returns how many tokens the engine has read for it. It reads them in pieces with steps
+        between, of one stream at a time: no answer waits for more than a piece.
+        """
+        async with self._taking:
+            names = (stream.tenant, stream.stream)
+            num_tokens, num_left = await self._call(stream, "take", *names, snapshot.plain())
+            while num_left:
+                num_left = await self._call(stream, "take_on", *names)
+            return int(num_tokens)
 
     async def forget(self, stream: StreamKey) -> None:
         """Have everything forgotten that was said on a stream."""

@@ -165,7 +165,7 @@ class HeadstartMiddleware:
             entrance,
             heartbeat,
             CameraRoutes(settings, entrance, self._registry),
-            MemoryRoutes(settings, self._keeper),
+            MemoryRoutes(settings, quota, self._keeper),
         )
         # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop = asyncio.get_running_loop()

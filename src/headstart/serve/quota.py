@@ -12,6 +12,9 @@ from headstart.serve import metrics
 from headstart.serve.refusal import RefusedError, too_much
 from headstart.serve.settings import Limits
 
+MEMORY_CALLS_PER_MINUTE = 1200
+"""Of a tenant, over all routes of memory: a router that moves a thousand cameras stays below."""
+
 
 class Bucket:
     """A token bucket, full at the start."""
@@ -44,6 +47,7 @@ class RateLimit:
     def __init__(self, requests_per_minute: int, tokens_per_minute: int, now_s: float) -> None:
         self.requests = Bucket(requests_per_minute, now_s)
         self.tokens = Bucket(tokens_per_minute, now_s)
+        self.memory_calls = Bucket(MEMORY_CALLS_PER_MINUTE, now_s)
 
     def wait_s(self, now_s: float) -> float:
         """How long until one more request is allowed."""
@@ -69,9 +73,20 @@ class Quota:
         limit.requests.take(1, now_s)
         self._all.requests.take(1, now_s)
 
+    def admit_memory(self, tenant: str) -> None:
+        """Charge one call about what is remembered, or raise a refusal: it takes engine's time."""
+        now_s, calls = self._clock(), self._limit(tenant).memory_calls
+        if (wait_s := calls.wait_s(1, now_s)) > 0:
+            raise _refusal("your share of calls about memory a minute is used up", wait_s)
+        calls.take(1, now_s)
+
     def charge(self, tenant: str, num_tokens: int) -> None:
         """Charge a tenant the tokens of a prompt and its answers."""
         metrics.count_tokens(tenant, num_tokens)
+        self.charge_memory(tenant, num_tokens)
+
+    def charge_memory(self, tenant: str, num_tokens: int) -> None:
+        """Charge tokens that were remembered, not computed: no answer is counted."""
         now_s = self._clock()
         self._limit(tenant).tokens.take(num_tokens, now_s)
         self._all.tokens.take(num_tokens, now_s)

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from headstart.serve.bodies.routes import BODIES
 from headstart.serve.live.messages import Registration
+from headstart.serve.memory.routes import DEFAULT_LISTED, MAX_LISTED
 from headstart.serve.routes import (
     CAMERAS,
     MEMORY,
@@ -87,7 +88,14 @@ def _our_paths() -> dict[str, Any]:
         UPLOADS: {
             "post": {
                 "summary": "Keep a recording of events, to name it in requests.",
-                "parameters": [{"name": "format", "in": "query", "schema": {"type": "string"}}],
+                "parameters": [
+                    {
+                        "name": "format",
+                        "in": "query",
+                        "description": "Of the recording, where its bytes do not say it.",
+                        "schema": {"type": "string"},
+                    }
+                ],
                 "requestBody": {
                     "required": True,
                     "content": {
@@ -113,9 +121,35 @@ def _our_paths() -> dict[str, Any]:
 
 def _memory_paths() -> dict[str, Any]:
     """The routes of what is remembered of a tenant."""
-    one = {"name": "stream", "in": "query", "required": True, "schema": {"type": "string"}}
+    one = {
+        "name": "stream",
+        "in": "query",
+        "description": "The stream's name.",
+        "required": True,
+        "schema": {"type": "string"},
+    }
     maybe = {**one, "required": False}
-    every = {"name": "all", "in": "query", "schema": {"type": "boolean"}}
+    every = {
+        "name": "all",
+        "in": "query",
+        "description": "`true` for all of your streams, in place of a name.",
+        "schema": {"type": "boolean"},
+    }
+    numbers = {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED}
+    page = [
+        {
+            "name": "limit",
+            "in": "query",
+            "description": "How many streams to list, in the order of their names.",
+            "schema": numbers,
+        },
+        {
+            "name": "cursor",
+            "in": "query",
+            "description": "What the answer before gave as its cursor: the streams after those.",
+            "schema": {"type": "string"},
+        },
+    ]
     data = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     refusals = dict.fromkeys(("400", "401", "403", "404", "429", "501", "503"), _ERROR)
 
@@ -126,7 +160,9 @@ def _memory_paths() -> dict[str, Any]:
     json_content: dict[str, Any] = {"application/json": {}}
     return {
         MEMORY: {
-            "get": operation("What is remembered of each of your streams.", json_content),
+            "get": operation(
+                "What is remembered of each of your streams.", json_content, parameters=page
+            ),
             "delete": operation(
                 "Forget a stream, or all of them.", json_content, parameters=[maybe, every]
             ),

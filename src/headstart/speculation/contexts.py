@@ -65,6 +65,15 @@ class ContextTable:
         """The last place of these `hash_endings`; negative where there is none."""
         return self.heads[(hashes[self.length - 1] & _MASK) >> self.shift]
 
+    def widen(self, bits: int) -> None:
+        """Tell ``2 ** bits`` times as many hashes apart from now on, and forget nothing.
+
+        Places noted before stay in the chains they share: whoever follows them compares tokens.
+        """
+        heads = np.repeat(np.frombuffer(self.heads, dtype=np.int64), 1 << bits)
+        self.heads = array("q", heads.tobytes())
+        self.shift -= bits
+
     def extend(self, sums: NDArray[np.uint64], followed: NDArray[np.int64], first: int) -> None:
         """Note tokens logged from place ``first`` on, of which ``followed`` end a context.
 
@@ -125,8 +134,17 @@ class Contexts:
         for table in self.tables:
             del table.back[:num_tokens]
 
+    def widen(self) -> None:
+        """Make room for four times as many tokens; costs a copy of the tables' heads."""
+        for table in self.tables:
+            table.widen(2)
+
+    def reserve(self, num_tokens: int) -> None:
+        """Forget everything, and make room for so many tokens."""
+        for table in self.tables:
+            table.empty(max(FIRST_BITS, num_tokens.bit_length()))
+
     def rebuild(self, tokens: NDArray[np.int32], depths: NDArray[np.int64], first: int) -> None:
         """Make the tables anew, of these tokens alone, with about a slot for each."""
-        for table in self.tables:
-            table.empty(max(FIRST_BITS, len(tokens).bit_length()))
+        self.reserve(len(tokens))
         self.extend(tokens, depths, first)

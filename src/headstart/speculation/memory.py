@@ -7,14 +7,15 @@ Memory owns what is remembered of all tenants, bounded in bytes.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.stream_memory import StreamMemory, quote
+from headstart.speculation.stream_memory import quote
 from headstart.speculation.stream_snapshot import StreamSnapshot
-from headstart.speculation.tenant_memory import TenantMemory
+from headstart.speculation.taking import Taking
+from headstart.speculation.tenant_memory import StreamCount, TenantMemory
 
 DEFAULT_MAX_BYTES = 512 << 20
 DEFAULT_MAX_TENANT_BYTES = 128 << 20
@@ -54,6 +55,7 @@ class Memory:
         self._clock = clock
         self._tenants: OrderedDict[str, TenantMemory] = OrderedDict()
         self._requests: dict[str, tuple[StreamKey, str]] = {}
+        self._taking: tuple[StreamKey, Taking] | None = None
 
     def __len__(self) -> int:
         """How many streams are remembered."""
@@ -98,6 +100,8 @@ class Memory:
 
     def forget(self, stream: StreamKey) -> None:
         """Drop everything remembered of a stream; its tenant's others lose what they shared."""
+        if self._taking is not None and self._taking[0] == stream:
+            self._taking = None
         tenant = self._tenants.get(stream.tenant)
         if tenant is not None:
             tenant.forget(stream.stream)
@@ -105,6 +109,8 @@ class Memory:
 
     def forget_tenant(self, tenant: str) -> None:
         """Drop everything remembered of a tenant."""
+        if self._taking is not None and self._taking[0].tenant == tenant:
+            self._taking = None
         self._tenants.pop(tenant, None)
 
     def forget_before(self, time_s: float) -> None:
@@ -113,10 +119,12 @@ class Memory:
             tenant.forget_before(time_s)
             self._drop_if_empty(name)
 
-    def streams(self, tenant: str) -> Mapping[str, StreamMemory]:
-        """What is remembered of each stream of a tenant, the least recently used first."""
+    def counts(
+        self, tenant: str, after: str | None, max_streams: int
+    ) -> Iterable[tuple[str, StreamCount]]:
+        """How much is remembered of a tenant's streams: of the first by name after one."""
         found = self._tenants.get(tenant)
-        return {} if found is None else found.streams
+        return () if found is None else found.counts(after, max_streams)
 
     def export(self, stream: StreamKey) -> StreamSnapshot | None:
         """A copy of what is remembered of a stream; none if nothing is."""
@@ -125,11 +133,33 @@ class Memory:
 
     def take(self, stream: StreamKey, snapshot: StreamSnapshot) -> None:
         """Remember a stream's answers from elsewhere, besides those it has here."""
+        self.begin_taking(stream, snapshot)
+        while self.take_on(stream):
+            pass
+
+    def begin_taking(self, stream: StreamKey, snapshot: StreamSnapshot) -> int:
+        """The same piece by piece, by `take_on`; returns how many tokens there are to read.
+
+        One stream takes in at a time: another that had begun is given up.
+        """
         # Another machine's clock may be ahead: nothing is kept for longer because of that.
         now_s = self._clock()
         said_at_s = tuple(min(at_s, now_s) for at_s in snapshot.said_at_s)
-        self._tenant(stream.tenant).take(stream.stream, replace(snapshot, said_at_s=said_at_s))
+        tenant, given = self._tenant(stream.tenant), replace(snapshot, said_at_s=said_at_s)
+        self._taking = stream, Taking(tenant, stream.stream, given, self._max_answers)
+        self._drop_if_empty(stream.tenant)  # until it has something
+        return self._taking[1].num_tokens
+
+    def take_on(self, stream: StreamKey) -> int:
+        """Read one piece more; returns how many tokens are left, 0 also where it was given up."""
+        if self._taking is None or self._taking[0] != stream:
+            return 0
+        taking = self._taking[1]
+        taking.read(self._tenant(stream.tenant))
         self._keep_to_limits(stream.tenant)
+        if not taking.num_left:
+            self._taking = None
+        return taking.num_left
 
     def _tenant(self, name: str) -> TenantMemory:
         """One that is known or new, and now the most recently used."""

@@ -19,19 +19,19 @@ class Remembered:
     def __init__(self, cascade: Cascade) -> None:
         self._cascade = cascade
 
-    def streams(self, tenant: str) -> list[dict[str, Any]]:
-        """One row for each stream of a tenant."""
+    def streams(self, tenant: str, after: str | None, max_streams: int) -> list[dict[str, Any]]:
+        """One row for each of a tenant's first streams by name, or of those after one."""
         memory = self._memory
-        found = {} if memory is None else memory.streams(tenant)
+        found = () if memory is None else memory.counts(tenant, after, max_streams)
         return [
             {
                 "stream": name,
-                "answers": len(stream),
-                "bytes": stream.num_bytes,
-                "oldest_s": min(stream.said_at_s),
-                "newest_s": max(stream.said_at_s),
+                "answers": count.num_answers,
+                "bytes": count.num_bytes,
+                "oldest_s": count.oldest_s,
+                "newest_s": count.newest_s,
             }
-            for name, stream in found.items()
+            for name, count in found
         ]
 
     def export(self, tenant: str, stream: str) -> dict[str, Any] | None:
@@ -42,14 +42,17 @@ class Remembered:
             return None
         return {**snapshot.plain(), "earned": self._cascade.earnings.export(key)}
 
-    def take(self, tenant: str, stream: str, plain: dict[str, Any]) -> int:
-        """Take in a snapshot of that form; returns how many answers it has."""
+    def take(self, tenant: str, stream: str, plain: dict[str, Any]) -> tuple[int, int]:
+        """Begin to take in a snapshot of that form: how many tokens it costs, and are left."""
         snapshot, key = StreamSnapshot.parse(plain), StreamKey(tenant, stream)
         if self._memory is None:
-            return 0
-        self._memory.take(key, snapshot)
+            return 0, 0
         self._cascade.earnings.take(key, snapshot.earned)
-        return snapshot.num_answers
+        return self._memory.begin_taking(key, snapshot), self.take_on(tenant, stream)
+
+    def take_on(self, tenant: str, stream: str) -> int:
+        """Read one piece more of what a stream takes in; how many tokens are left."""
+        return 0 if self._memory is None else self._memory.take_on(StreamKey(tenant, stream))
 
     def forget(self, tenant: str, stream: str) -> None:
         """Drop all that was said on a stream, and what was learnt of it."""

@@ -5,6 +5,7 @@ where the copy ends, look again. Before the first token the match is the questio
 the last answer to it.
 """
 
+import math
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
@@ -24,6 +25,7 @@ MAX_MATCH = 32  # beyond this a match is as good as any
 MAX_PIECES = 8  # copied into one draft: bounds the time of a proposal
 MAX_ANSWER_TOKENS = 1024  # of one answer, what follows is not remembered
 TOKENS_PER_SLOT = 2  # of a table of contexts, before it is made larger
+MAX_REBUILT = 8192  # tokens: beyond, tables grow without being made anew, so that none waits
 
 
 class StreamMemory:
@@ -33,15 +35,30 @@ class StreamMemory:
     first ever learnt. Forgotten ones are passed over, and cut off when they are half of the log.
     """
 
-    __slots__ = ("_contexts", "_first", "_log", "_max_answers", "_said_at_s", "_starts")
+    __slots__ = (
+        "_contexts",
+        "_first",
+        "_log",
+        "_max_answers",
+        "_max_tokens",
+        "_said_at_s",
+        "_starts",
+        "num_learnt",
+    )
 
-    def __init__(self, max_answers: int) -> None:
-        self._max_answers = max_answers
+    def __init__(
+        self, max_answers: int, max_tokens: int | None = None, *, expected_tokens: int = 0
+    ) -> None:
+        """It remembers at most so many; ``expected_tokens`` of them find room from the start."""
+        self._max_answers, self._max_tokens = max_answers, max_tokens
+        self.num_learnt = 0
         self._log = array("i")
         self._first = 0  # the place of the log's first token
         self._starts = array("q")  # of the answers remembered
         self._said_at_s = array("d")  # likewise
         self._contexts = Contexts(CONTEXT_LENGTHS)
+        if expected_tokens:
+            self._contexts.reserve(expected_tokens)
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -53,9 +70,12 @@ class StreamMemory:
         return own + self._contexts.num_bytes
 
     @property
-    def said_at_s(self) -> Sequence[float]:
-        """When each answer was said, in seconds since 1970."""
-        return self._said_at_s
+    def said_between_s(self) -> tuple[float, float]:
+        """When the oldest and the newest answer were said, in seconds since 1970."""
+        if not self._said_at_s:
+            return math.inf, -math.inf
+        times = np.frombuffer(self._said_at_s)
+        return float(times.min()), float(times.max())
 
     def learn(self, question: str, answer: Sequence[int], said_at_s: float = 0.0) -> None:
         """Remember an answer; the oldest goes when there are too many."""
@@ -72,15 +92,29 @@ class StreamMemory:
         self._said_at_s.extend(said_at_s)
         self._log.frombytes(said.tobytes())
         self._contexts.extend(said, _depths(starts, len(said)), start)
+        self.num_learnt += len(lengths)
         if len(self) > self._max_answers:
             self.forget(len(self) - self._max_answers)
-        if self._num_tokens > TOKENS_PER_SLOT * self._contexts.num_slots:
-            self.compact()
+        if self._max_tokens is not None and self._num_tokens > self._max_tokens:
+            end = self._first + len(self._log)
+            self.forget(bisect_left(self._starts, end - self._max_tokens))
+        while self._num_tokens > TOKENS_PER_SLOT * self._contexts.num_slots:
+            if self._num_tokens <= MAX_REBUILT:
+                self.compact()
+            else:
+                self._contexts.widen()
 
     def newest(self, max_tokens: int) -> tuple[NDArray[np.int32], list[int], list[float]]:
         """What `extend` takes, of the newest answers that together have no more tokens."""
         end = self._first + len(self._log)
-        first = bisect_left(self._starts, end - max_tokens)
+        return self._since(bisect_left(self._starts, end - max_tokens))
+
+    def latest(self, num_answers: int) -> tuple[NDArray[np.int32], list[int], list[float]]:
+        """The same of so many answers."""
+        return self._since(max(0, len(self) - num_answers))
+
+    def _since(self, first: int) -> tuple[NDArray[np.int32], list[int], list[float]]:
+        end = self._first + len(self._log)
         starts = self._starts[first:]
         lengths = np.diff(np.array(starts, dtype=np.int64), append=end).tolist()
         said = self._log[starts[0] - self._first :] if starts else array("i")
@@ -111,14 +145,6 @@ class StreamMemory:
         tokens = np.array(self._log, dtype=np.int32)
         starts = np.array(self._starts, dtype=np.int64) - self._first
         self._contexts.rebuild(tokens, _depths(starts, len(tokens)), self._first)
-
-    def copy(self, max_answers: int) -> "StreamMemory":
-        """The same answers in a memory of its own, which may hold more of them."""
-        copied = StreamMemory(max_answers)
-        copied._log, copied._starts, copied._first = self._log[:], self._starts[:], self._first
-        copied._said_at_s = self._said_at_s[:]
-        copied.compact()
-        return copied
 
     def longest_match(
         self, said: "array[int]", hashes: list[int], longer_than: int

@@ -7,8 +7,10 @@ engine.
 """
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +42,11 @@ class StreamSnapshot:
     def num_answers(self) -> int:
         """How many answers it holds."""
         return len(self.lengths)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens, the answers' marks included."""
+        return len(self.said)
 
     def plain(self) -> dict[str, Any]:
         """The form `parse` reads: plain values only."""
@@ -90,6 +97,17 @@ class StreamSnapshot:
             tuple(self.said_at_s[place] for place in kept),
             self.earned,
         )
+
+    def parts(self, max_tokens: int) -> "Iterator[StreamSnapshot]":
+        """The same answers in snapshots of so many tokens at most, but of one answer at least."""
+        ends = list(accumulate(self.lengths))
+        first, begin = 0, 0
+        while first < len(ends):
+            last = max(bisect_right(ends, begin + max_tokens), first + 1)
+            end = ends[last - 1]
+            rows = slice(first, last)
+            yield StreamSnapshot(self.said[begin:end], self.lengths[rows], self.said_at_s[rows])
+            first, begin = last, end
 
     def answers(self) -> list[bytes]:
         """Each answer with its mark; equal ones are equal."""

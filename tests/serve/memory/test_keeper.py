@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from headstart.engine.question import Question
@@ -27,16 +29,32 @@ class CalledHere:
     def __init__(self):
         self.cascade = cascade()
         self.remembered = Remembered(self.cascade)
+        self.num_at_once, self.order = {}, []
+        self._num_waiting, self._turn = Counter(), asyncio.Lock()
 
-    async def streams(self, tenant):
-        return self.remembered.streams(tenant)
+    async def streams(self, tenant, after, max_streams):
+        return self.remembered.streams(tenant, after, max_streams)
 
     async def export(self, stream):
         plain = self.remembered.export(stream.tenant, stream.stream)
         return None if plain is None else StreamSnapshot.parse(plain)
 
     async def take(self, stream, given):
-        self.remembered.take(stream.tenant, stream.stream, given.plain())
+        names, waiting = (stream.tenant, stream.stream), self._num_waiting
+        waiting[stream.tenant] += 1
+        most = max(self.num_at_once.get(stream.tenant, 0), waiting[stream.tenant])
+        self.num_at_once[stream.tenant] = most
+        async with self._turn:
+            num_tokens, num_left = self.remembered.take(*names, given.plain())
+            while num_left:
+                await asyncio.sleep(0)  # a step of the engine
+                num_left = self.remembered.take_on(*names)
+        waiting[stream.tenant] -= 1
+        self.order.append(stream.tenant)
+        return num_tokens
+
+    def rows(self, tenant):
+        return self.remembered.streams(tenant, None, 1000)
 
     async def forget(self, stream):
         self.remembered.forget(stream.tenant, stream.stream)
@@ -89,6 +107,11 @@ class Server:
         return drafted
 
 
+async def listed(server, after=None, max_streams=100):
+    rows, _ = await server.keeper.streams("north", after, max_streams)
+    return [row["stream"] for row in rows]
+
+
 async def soon(condition):
     deadline = time.monotonic() + 20
     while not condition():
@@ -112,7 +135,7 @@ def test_a_server_that_drains_hands_its_streams_to_the_next(store):
         first.ask(BACK, [4, 5])
         await first.keeper.save()
         assert second.ask(FRONT, [1, 2, 3, 9]) == ()  # its question did not wait
-        await soon(lambda: second.engine.remembered.streams("north")[0]["answers"] == 2)
+        await soon(lambda: second.engine.rows("north")[0]["answers"] == 2)
         assert second.drafted(FRONT)[:4] == (1, 2, 3, 9)
         assert second.drafted(StreamKey("south", FRONT.stream)) == ()
 
@@ -154,11 +177,11 @@ def test_a_forgotten_stream_is_gone_here_and_in_the_store(store):
         server.ask(FRONT, [1, 2, 3])
         await server.keeper.forget(FRONT)
         await server.keeper.save()
-        assert [row["stream"] for row in await server.keeper.streams("north")] == ["back"]
+        assert await listed(server) == ["back"]
         assert await server.keeper.export(FRONT) is None
         await server.keeper.forget_tenant("north")
         await server.keeper.save()
-        assert await server.keeper.streams("north") == []
+        assert await listed(server) == []
         assert store.streams("north") == []
 
     run(check)
@@ -170,8 +193,8 @@ def test_what_is_older_than_memories_are_kept_is_forgotten(store):
         old = replace(snapshot([1, 2, 3]), said_at_s=(time.time() - 2 * 86_400,))
         server.engine.remembered.take("north", "old", old.plain())
         server.ask(FRONT, [4, 5])
-        await soon(lambda: len(server.engine.remembered.streams("north")) == 1)
-        assert server.engine.remembered.streams("north")[0]["stream"] == FRONT.stream
+        await soon(lambda: len(server.engine.rows("north")) == 1)
+        assert server.engine.rows("north")[0]["stream"] == FRONT.stream
 
     run(check)
 
@@ -181,12 +204,52 @@ def test_a_stream_is_seeded_from_another_of_its_tenant(store):
         server = Server(store)
         server.ask(FRONT, [1, 2, 3])
         sealed = await server.keeper.export(FRONT)
-        opened = await server.keeper.take(BACK, sealed)
+        opened, num_tokens = await server.keeper.take(BACK, sealed)
+        assert num_tokens == 4
         assert (opened.stream, opened.snapshot.num_answers) == (FRONT, 1)
         assert server.drafted(BACK)[:3] == (1, 2, 3)
         with pytest.raises(SealError):
             await server.keeper.take(StreamKey("south", "back"), sealed)
         assert server.drafted(StreamKey("south", "back")) == ()
+
+    run(check)
+
+
+def test_streams_are_listed_page_by_page_wherever_they_are(store):
+    async def check():
+        before, server = Server(store), Server(store)
+        for number in range(0, 9, 2):
+            before.ask(StreamKey("north", f"camera {number}"), [1, 2])
+        await before.keeper.save()
+        for number in (1, 3, 4, 5):
+            server.ask(StreamKey("north", f"camera {number}"), [3])
+        after, pages = None, []
+        while not pages or after is not None:
+            rows, after = await server.keeper.streams("north", after, 3)
+            pages.append([(row["stream"][-1], row["stored_bytes"] > 0) for row in rows])
+        here = [("1", False), ("3", False), ("5", False)]
+        there = [(number, True) for number in "02468"]
+        assert [len(page) for page in pages] == [3, 3, 2]
+        assert [row for page in pages for row in page] == sorted(here + there)
+
+    run(check)
+
+
+def test_a_tenant_that_brings_many_memories_has_one_turn(store):
+    async def check():
+        server = Server(store)
+        said = np.arange(1 << 15, dtype=np.int32)
+        said[::1024] = -7
+        given = StreamSnapshot(said, (1024,) * 32, (time.time(),) * 32)
+
+        def bring(tenant, number):
+            sealed = SEAL.seal(StreamKey(tenant, "elsewhere"), given)
+            return server.keeper.take(StreamKey(tenant, f"camera {number}"), sealed)
+
+        await asyncio.gather(*(bring("north", number) for number in range(5)), bring("south", 0))
+        assert server.engine.num_at_once == {"north": 1, "south": 1}
+        assert len(server.engine.rows("north")) == 5
+        assert server.engine.order.index("south") < 2  # it does not wait for all of the other's
 
     run(check)
 
@@ -202,7 +265,7 @@ def test_a_store_full_of_others_bytes_is_not_believed(store):
         assert server.ask(StreamKey("north", "side"), [1, 2])[:3] != (8, 8, 8)
         await soon(lambda: server.notes)
         await asyncio.sleep(0.1)
-        answers = [row["answers"] for row in server.engine.remembered.streams("north")]
+        answers = [row["answers"] for row in server.engine.rows("north")]
         assert answers == [1, 1]
 
     run(check)

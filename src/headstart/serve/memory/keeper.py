@@ -8,7 +8,7 @@ that the engine that gets the stream next finds it. A store that is away costs s
 import asyncio
 import contextlib
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -57,6 +57,8 @@ class MemoryKeeper:
         self._private: OrderedDict[StreamKey, None] = OrderedDict()
         # Or a stream could be saved while it is forgotten, and come back.
         self._lock = asyncio.Lock()
+        # Whose memories come in: a tenant that brings many keeps no other's waiting for long.
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._noted_s = -NOTE_EVERY_S
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(STORE_THREADS, "memory store")
@@ -82,16 +84,25 @@ class MemoryKeeper:
         if self._store is not None and question.stream is not None and record.token_ids:
             _add(self._changed, question.stream)
 
-    async def streams(self, tenant: str) -> list[dict[str, Any]]:
-        """What is remembered of each stream of a tenant, by the engine, in the store, or both."""
-        here = await self._memory.streams(tenant)
+    async def streams(
+        self, tenant: str, after: str | None, max_streams: int
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """What is remembered of a tenant's streams, by the engine, in the store, or both.
+
+        Of the first by name after one; and the name to go on after, if there are more.
+        """
+        here = await self._memory.streams(tenant, after, max_streams + 1)
         rows: dict[str, dict[str, Any]] = {
             row["stream"]: {**row, "stored_bytes": 0} for row in here
         }
         for stored in await self._stored(tenant):
-            row = rows.setdefault(stored.name, {"stream": stored.name, "answers": 0, "bytes": 0})
-            row["stored_bytes"] = stored.num_bytes
-        return list(rows.values())
+            if after is None or stored.name > after:
+                empty = {"stream": stored.name, "answers": 0, "bytes": 0}
+                rows.setdefault(stored.name, empty)["stored_bytes"] = stored.num_bytes
+        names = sorted(rows)
+        shown = names[:max_streams]
+        next_after = shown[-1] if len(names) > max_streams else None
+        return [rows[name] for name in shown], next_after
 
     async def export(self, stream: StreamKey) -> bytes | None:
         """A stream's sealed memory; none if nothing is remembered of it."""
@@ -102,14 +113,19 @@ class MemoryKeeper:
             snapshot = None if stored is None else stored.snapshot
         return None if snapshot is None else self._seal.seal(stream, snapshot)
 
-    async def take(self, stream: StreamKey, data: bytes) -> OpenedMemory:
-        """Have a stream remember what a sealed memory of its tenant holds, of any stream."""
+    async def take(self, stream: StreamKey, data: bytes) -> tuple[OpenedMemory, int]:
+        """Have a stream remember what a sealed memory of its tenant holds, of any stream.
+
+        One at a time of a tenant, the others wait. Returns how many tokens the engine has read,
+        too.
+        """
         assert self._seal is not None
-        opened = self._seal.open(data, stream.tenant)
-        await self._memory.take(stream, opened.snapshot)
+        async with self._turns[stream.tenant]:
+            opened = self._seal.open(data, stream.tenant)
+            num_tokens = await self._memory.take(stream, opened.snapshot)
         if self._store is not None:
             _add(self._changed, stream)
-        return opened
+        return opened, num_tokens
 
     async def forget(self, stream: StreamKey) -> None:
         """Forget a stream, in the engine and in the store."""
@@ -159,7 +175,8 @@ class MemoryKeeper:
         try:
             opened = await self._from_store(stream)
             if opened is not None:
-                await self._memory.take(stream, opened.snapshot)
+                async with self._turns[stream.tenant]:
+                    await self._memory.take(stream, opened.snapshot)
                 MEMORY_STREAMS.labels("loaded").inc()
         except Exception as error:
             self._failed(error)

@@ -10,6 +10,7 @@ from headstart.serve.memory.keeper import MemoryKeeper
 from headstart.serve.memory.seal import SealError
 from headstart.serve.memory.store import StoreError
 from headstart.serve.own_pages import check_page
+from headstart.serve.quota import Quota
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.request_context import RequestContext
 from headstart.serve.routes import MEMORY_EXPORT, MEMORY_IMPORT, Route
@@ -17,14 +18,16 @@ from headstart.serve.settings import Settings
 from headstart.speculation.drafter import StreamKey
 
 MAX_NAME_CHARACTERS = 128
+DEFAULT_LISTED, MAX_LISTED = 100, 1000
+"""Streams in one answer."""
 
 
 class MemoryRoutes:
     """Answers requests whose tenant is known. Used from one event loop only."""
 
-    def __init__(self, settings: Settings, keeper: MemoryKeeper | None) -> None:
+    def __init__(self, settings: Settings, quota: Quota, keeper: MemoryKeeper | None) -> None:
         """Without a ``keeper`` nothing is drafted, and so nothing is remembered."""
-        self._settings, self._keeper = settings, keeper
+        self._settings, self._quota, self._keeper = settings, quota, keeper
 
     async def answer(self, context: RequestContext, route: Route, body: bytes) -> None:
         """Answer one request."""
@@ -32,6 +35,7 @@ class MemoryRoutes:
         if self._keeper is None:
             nothing = "this server drafts nothing, and so it remembers nothing"
             raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, nothing)
+        self._quota.admit_memory(context.tenant)
         try:
             await self._answer(self._keeper, context, route, body)
         except StoreError as error:
@@ -52,9 +56,10 @@ class MemoryRoutes:
             self._check_keys()
             stream = self._stream(context)
             try:
-                opened = await keeper.take(stream, body)
+                opened, num_tokens = await keeper.take(stream, body)
             except SealError as error:
                 raise bad_request(str(error)) from error
+            self._quota.charge_memory(context.tenant, num_tokens)
             content = {
                 "stream": stream.stream,
                 "from": opened.stream.stream,
@@ -64,9 +69,10 @@ class MemoryRoutes:
         elif route.method == "DELETE":
             await self._forget(keeper, context)
         else:
-            rows = await keeper.streams(context.tenant)
+            after, num_listed = context.query("cursor"), _num_listed(context)
+            rows, cursor = await keeper.streams(context.tenant, after, num_listed)
             keep_days = self._settings.memory.keep_days
-            content = {"object": "list", "data": rows, "keep_days": keep_days}
+            content = {"object": "list", "data": rows, "cursor": cursor, "keep_days": keep_days}
             await send_json(send, HTTPStatus.OK, content)
 
     async def _forget(self, keeper: MemoryKeeper, context: RequestContext) -> None:
@@ -92,3 +98,13 @@ class MemoryRoutes:
                 "no memory leaves this server or comes in: its operator sets key_file under"
                 " [memory]",
             )
+
+
+def _num_listed(context: RequestContext) -> int:
+    """How many streams are asked for."""
+    given = context.query("limit")
+    if given is None:
+        return DEFAULT_LISTED
+    if not (given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= MAX_LISTED):
+        raise bad_request(f"limit is a number from 1 to {MAX_LISTED}")
+    return int(given)
