@@ -63,6 +63,16 @@ def upward_imports(importer: str, imported: set[str]) -> set[str]:
     }
 
 
+def test_only_these_open_addresses_by_what_follows_redirects():
+    """A redirect takes a key, or a tenant's words, to whoever an answer names."""
+    followers = {"urllib.request", "requests", "httpx", "aiohttp", "urllib3"}
+    found = {dotted(module) for module in MODULES if followers & imports_of(module)}
+    # The one has an opener that does not follow, the other says so to aiohttp.
+    assert found == {"headstart.client.opener", "headstart.serve.media.fetcher"}
+    fetcher = (PACKAGE / "serve/media/fetcher.py").read_text()
+    assert fetcher.count("session.get(") == fetcher.count("allow_redirects=False") == 1
+
+
 @pytest.mark.parametrize("module", MODULES, ids=dotted)
 def test_imports_go_down(module):
     layer = layer_of(module)

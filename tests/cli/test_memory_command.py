@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from headstart.cli import app
 from headstart.client.memory_client import MemoryClient
+from headstart.errors import ServerRefusedError
 from headstart.speculation.memory_log import read_memory_log
 
 
@@ -184,6 +185,35 @@ def test_all_is_forgotten_only_where_that_is_said(address):
         "/v1/headstart/memory?stream=front",
         "/v1/headstart/memory?all=true",
     ]
+
+
+def test_a_key_goes_nowhere_else_whatever_a_server_says(address):
+    class Redirects(BaseHTTPRequestHandler):
+        status = 0
+
+        def _answer(self):
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            self.send_response(self.status)
+            self.send_header("Location", address.replace("127.0.0.1", "localhost") + self.path)
+            self.end_headers()
+
+        do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Redirects)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    client = MemoryClient(f"http://127.0.0.1:{server.server_port}", "sk-north")
+    try:
+        for Redirects.status in (301, 302, 303, 307, 308):
+            for ask in (client.streams, client.forget_all, lambda: client.restore("front", b"x")):
+                with pytest.raises(ServerRefusedError, match="ask http://localhost"):
+                    ask()
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert Routes.asked == []
 
 
 def test_what_a_server_refuses_is_said(address, tmp_path):

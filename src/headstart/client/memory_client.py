@@ -10,8 +10,8 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
 
+from headstart.client.opener import ask
 from headstart.errors import ServerRefusedError
 
 PATH = "/v1/headstart/memory"
@@ -71,11 +71,8 @@ class MemoryClient:
         headers = {"Content-Type": "application/octet-stream"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        request = Request(address, data=body, headers=headers, method=method)
         try:
-            with build_opener(ProxyHandler({})).open(request, timeout=TIMEOUT_S) as response:
-                content: bytes = response.read()
-                return content
+            return ask(method, address, body, headers, TIMEOUT_S)
         except HTTPError as error:
             raise ServerRefusedError(_said(error)) from error
         except (URLError, OSError, HTTPException) as error:
@@ -85,4 +82,6 @@ class MemoryClient:
 def _said(error: HTTPError) -> str:
     with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
         return str(json.loads(error.read())["error"]["message"])
+    if (elsewhere := error.headers.get("location")) is not None:
+        return f"the server says to ask {elsewhere} instead: give that address, if it is yours"
     return f"the server refused with status {error.code}; see whether it is headstart's"
