@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -225,6 +226,22 @@ def test_a_log_that_cannot_be_written_is_counted(tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.01)
     assert json.loads(lines.read_text())["event"] == "request"
+
+
+def test_nobody_else_may_read_the_access_log(tmp_path):
+    file = tmp_path / "log"
+    before = os.umask(0)
+    try:
+        log = AccessLog(file)
+        log.note(event="up")
+        log.close()
+    finally:
+        os.umask(before)
+    assert file.stat().st_mode & 0o777 == 0o600
+    again = AccessLog(file)
+    again.note(event="down")
+    again.close()
+    assert [json.loads(line)["event"] for line in file.read_text().splitlines()] == ["up", "down"]
 
 
 def test_the_table_of_routes_is_the_whole_truth():

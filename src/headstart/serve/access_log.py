@@ -6,6 +6,7 @@ dropped.
 
 import contextlib
 import json
+import os
 import queue
 import sys
 import threading
@@ -52,8 +53,7 @@ class AccessLog:
         while (line := self._lines.get()) is not None:
             try:
                 if file is None:
-                    # Line-buffered: a crash loses no line, and a full disk fails at its line.
-                    file = sys.stderr if self._path is None else self._path.open("a", buffering=1)
+                    file = sys.stderr if self._path is None else _opened(self._path)
                 file.write(json.dumps(line, default=str) + "\n")
             except (OSError, ValueError):
                 self.num_dropped += 1
@@ -62,3 +62,12 @@ class AccessLog:
                     with contextlib.suppress(OSError):
                         file.close()
                 file = None
+
+
+def _opened(path: Path) -> TextIO:
+    """Nobody else may read it: it has traces, names of streams and addresses.
+
+    Line-buffered: a crash loses no line, and a full disk fails at its line.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return os.fdopen(handle, "a", buffering=1, encoding="utf-8")
