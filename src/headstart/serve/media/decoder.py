@@ -6,7 +6,7 @@ Results are checked again here: untrusted bytes may have taken over the worker t
 import hashlib
 import math
 import resource
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -27,7 +27,8 @@ from headstart.serve.media.fetcher import EventPart, Fetched
 from headstart.serve.refusal import bad_request
 from headstart.serve.settings import Limits
 
-MAX_CHECKED_GRAMMARS = 1024
+MAX_CHECKED_GRAMMARS = 256
+"""Of a tenant: each has a table of its own, so that the time of a check says nothing of others'."""
 MIN_DECODE_S = 4.0
 DECODED_BYTES_PER_S = 1 << 20
 """Small files get less processor time: one that takes much is damaged or an attack."""
@@ -70,7 +71,8 @@ class MediaDecoder:
         self._bounds = Bounds(
             limits.max_frame_pixels, limits.max_clip_pixels, float(limits.max_video_s)
         )
-        self._checked_grammars: OrderedDict[bytes, None] = OrderedDict()
+        self._checked_grammars: defaultdict[str, OrderedDict[bytes, None]]
+        self._checked_grammars = defaultdict(OrderedDict)
 
     @property
     def is_up(self) -> bool:
@@ -127,14 +129,15 @@ class MediaDecoder:
     async def check_grammar(self, tenant: str, grammar: str) -> None:
         """Raise a refusal if a grammar is none, or takes too long to compile."""
         name = hashlib.sha256(grammar.encode()).digest()
-        if name in self._checked_grammars:
-            self._checked_grammars.move_to_end(name)
+        checked = self._checked_grammars[tenant]
+        if name in checked:
+            checked.move_to_end(name)
             return
         job = Job({"job": "grammar"}, grammar.encode(), _nothing, self._limits.grammar_s)
         await _or_refused(self._pool.run(tenant, job), "the grammar of the answer")
-        self._checked_grammars[name] = None
-        while len(self._checked_grammars) > MAX_CHECKED_GRAMMARS:
-            self._checked_grammars.popitem(last=False)
+        checked[name] = None
+        if len(checked) > MAX_CHECKED_GRAMMARS:
+            checked.popitem(last=False)
 
     async def _decode(
         self,
