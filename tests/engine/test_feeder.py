@@ -6,7 +6,7 @@ import logging
 import numpy as np
 import pytest
 
-from headstart.engine.feeder import MAX_NEW_FRAMES, Feeder, FeedLane
+from headstart.engine.feeder import MAX_FEED_S, MAX_NEW_FRAMES, Feeder, FeedLane
 from headstart.speculation.drafter import StreamKey
 
 
@@ -221,6 +221,76 @@ def test_a_feed_that_fails_is_counted_and_the_next_goes_on(caplog):
 
     on_a_feeder(test)
     assert "a feed of front failed: no room" in caplog.text
+
+
+def test_frames_that_cannot_be_stacked_end_no_other_feed():
+    async def test(engine, feeder):
+        front, side = lanes("front", "side")
+        uneven = [np.zeros((2, 2, 3), np.uint8), np.zeros((3, 3, 3), np.uint8)]
+        feeder.offer(front, uneven, range(2))
+        feeder.offer(side, *frames(1))
+        await engine.finish(3)
+        assert engine.begun == [("side", 1)]
+        assert (feeder.counts.feeds, feeder.counts.failed) == (1, 1)
+        assert feeder.is_idle
+
+    on_a_feeder(test)
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_cancelled_feed_ends_no_other_feed(has_begun):
+    async def test(engine, feeder):
+        front, side = lanes("front", "side")
+        feeder.offer(front, *frames(1))
+        if has_begun:
+            await settle()
+        (task,) = asyncio.all_tasks() - {asyncio.current_task()}
+        task.cancel()
+        await settle()
+        feeder.offer(side, *frames(1))
+        await engine.finish(5)
+        assert ("side", 1) in engine.begun
+        assert feeder.is_idle
+
+    on_a_feeder(test)
+
+
+class TurnedLoop(asyncio.SelectorEventLoop):
+    """Its clock goes on when a test says so."""
+
+    ahead_s = 0.0
+
+    def time(self):
+        return super().time() + self.ahead_s
+
+
+def test_a_feed_without_an_end_is_given_up():
+    async def test():
+        begun, given_up = [], []
+
+        async def prefill(feed):
+            begun.append(feed.stream.stream)
+            if feed.stream.stream == "paused":
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    given_up.append(feed.stream.stream)
+
+        feeder = Feeder(prefill)
+        paused, side = lanes("paused", "side")
+        feeder.offer(paused, *frames(1))
+        feeder.offer(side, *frames(1))
+        await settle()
+        assert begun == ["paused"]
+        asyncio.get_running_loop().ahead_s += MAX_FEED_S
+        await settle()
+        assert given_up == ["paused"]
+        assert begun == ["paused", "side"]
+        assert feeder.is_idle
+        assert (feeder.counts.feeds, feeder.counts.failed) == (1, 1)
+
+    with asyncio.Runner(loop_factory=TurnedLoop) as runner:
+        runner.run(test())
 
 
 def test_frames_are_fed_by_whole_items():

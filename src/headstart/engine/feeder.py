@@ -21,6 +21,9 @@ from headstart.speculation.drafter import StreamKey
 MAX_NEW_FRAMES = 2
 """Of one feed. It bounds the step that an answer may have to wait for."""
 
+MAX_FEED_S = 60.0
+"""Of one feed. An engine that does not schedule it is paused or ill; feeding goes on later."""
+
 _log = logging.getLogger("headstart")
 
 
@@ -57,10 +60,15 @@ class FeedLane:
         """Whether items of it are not computed yet."""
         return self.num_fed < self.num_whole
 
+    @property
+    def num_next(self) -> int:
+        """How many frames are computed with the next feed: all that are, and the next items'."""
+        num_new = max(MAX_NEW_FRAMES // self.frames_per_item, 1) * self.frames_per_item
+        return min(self.num_whole, self.num_fed + num_new)
+
     def next_feed(self) -> Feed:
         """All that is computed, and the frames of the next items."""
-        num_new = max(MAX_NEW_FRAMES // self.frames_per_item, 1) * self.frames_per_item
-        num_frames = min(self.num_whole, self.num_fed + num_new)
+        num_frames = self.num_next
         times_us = np.array(self.times_us[:num_frames], dtype=np.int64)
         video = Video(np.stack(self.frames[:num_frames]), times_us)
         return Feed(self.stream, video, self.manner)
@@ -118,12 +126,17 @@ class Feeder:
     @property
     def is_idle(self) -> bool:
         """Whether all frames that were offered are computed."""
-        return self._task is None and not self._waiting
+        return not self._is_feeding and not self._waiting
+
+    @property
+    def _is_feeding(self) -> bool:
+        # One that was cancelled before it began is done, and could not say so.
+        return self._task is not None and not self._task.done()
 
     @contextmanager
     def answering(self) -> Iterator[None]:
         """An answer is under way as long as the block lasts."""
-        answer = _Answering(met_feed=self._task is not None)
+        answer = _Answering(met_feed=self._is_feeding)
         self._answers.add(answer)
         try:
             yield
@@ -133,7 +146,7 @@ class Feeder:
 
     def _go_on(self) -> None:
         """Begin the next feed, if there is one and no answer would meet its second."""
-        if self._task is not None or any(answer.met_feed for answer in self._answers):
+        if self._is_feeding or any(answer.met_feed for answer in self._answers):
             return
         if not self._waiting:
             return
@@ -143,19 +156,22 @@ class Feeder:
         self._task = asyncio.create_task(self._feed(lane))
 
     async def _feed(self, lane: FeedLane) -> None:
-        feed = lane.next_feed()
+        num_frames = lane.num_next
         try:
-            await self.prefill(feed)
+            async with asyncio.timeout(MAX_FEED_S):
+                await self.prefill(lane.next_feed())
             self.counts.feeds += 1
-            self.counts.frames += len(feed.video) - lane.num_fed
+            self.counts.frames += num_frames - lane.num_fed
         except Exception as error:
             # The question computes what was not fed, and says what is wrong with the engine.
             self.counts.failed += 1
-            _log.debug("a feed of %s failed: %s", lane.stream.stream, error)
-        lane.num_fed = len(feed.video)
-        if lane in self._waiting:  # or else it was withdrawn
-            del self._waiting[lane]
-            if lane.is_behind:
-                self._waiting[lane] = None  # after those that have waited meanwhile
-        self._task = None
+            why = str(error) or type(error).__name__
+            _log.debug("a feed of %s failed: %s", lane.stream.stream, why)
+        finally:  # also where it was cancelled: one feed must not end all feeding
+            lane.num_fed = num_frames
+            if lane in self._waiting:  # or else it was withdrawn
+                del self._waiting[lane]
+                if lane.is_behind:
+                    self._waiting[lane] = None  # after those that have waited meanwhile
+            self._task = None
         self._go_on()
