@@ -255,6 +255,35 @@ def test_pictures_that_are_late_are_not_decoded():
     assert live.num_fed == 3
 
 
+def late_by(late_us: int, count: int) -> tuple[list[str], int]:
+    """What is said of so many pictures after one with a time ahead, and how many were late."""
+    live, said = Windowed(Windows(0.4)), []
+
+    async def run() -> int:
+        made = intake(live, Decoder(random.Random(5)))
+        made._on_unreadable = lambda refusal: said.append(refusal.message)
+        times_us = [number * SLOT_US for number in range(count)]
+        ahead_us = times_us[-1] + late_us
+        await play(made, live, [ahead_us, *times_us, ahead_us + SLOT_US, *times_us[:3]], at_once)
+        return made.placed["late"]
+
+    num_late = asyncio.run(run())
+    return said, num_late
+
+
+def test_whoever_stamps_a_picture_far_ahead_is_told_that_all_others_are_late():
+    said, num_late = late_by(3600_000_000, 100)
+    assert num_late == 103
+    assert [message.split()[0] for message in said] == ["16", "32", "64"]
+    assert "start the camera again" in said[0]
+    assert "3608 s earlier" in said[0]
+    assert late_by(3600_000_000, 15) == ([], 18)
+
+
+def test_pictures_that_are_sent_again_are_late_and_nothing_is_said():
+    assert late_by(0, 30) == ([], 32)
+
+
 def test_events_that_do_not_fit_are_missed_by_the_next_picture_and_no_other():
     live, sensor = Windowed(Windows(0.4)), SensorSize(96, 64)
     seen: list[Events | None] = []

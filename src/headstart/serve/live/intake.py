@@ -23,6 +23,7 @@ import numpy as np
 from headstart.client.wire import Media, MediaKind, unpack_events
 from headstart.errors import MediaError
 from headstart.live.session import LiveSession
+from headstart.live.sources.clock import MAX_APART_US
 from headstart.live.sources.events_beside import SmallSimulator
 from headstart.live.windows import Placement
 from headstart.media.annex_b import Codec
@@ -43,6 +44,9 @@ MAX_LOSSES = 8192
 """The most that waits, lost windows included: with more a client keeps the server busy losing."""
 MAX_UNREADABLE = 16
 """So many pictures or events in a row that cannot be read are no camera any more."""
+FIRST_TOLD_LATE = 16
+"""The client is told after so many pictures in a row that are far too late, then at twice as many,
+and so on."""
 Waiting = Media | Loss | Cut | Gap
 
 
@@ -78,6 +82,7 @@ class Intake:
         self._is_ending = False
         self._grid: WindowGrid | None = None
         self._newest_us = -1
+        self._num_far, self._told_at = 0, FIRST_TOLD_LATE
         self._admission = WindowAdmission(gate, live.windows)
         self._refused_until_us = -1
         """Until then, what comes is discarded."""
@@ -113,7 +118,9 @@ class Intake:
             same = media.time_us == self._newest_us
             self.placed[Placement.DOUBLED if same else Placement.LATE] += 1
             self.cut()
+            self._tell_if_far_ahead(media.time_us)
             return
+        self._num_far, self._told_at = 0, FIRST_TOLD_LATE
         self._newest_us = media.time_us
         if self._grid is None:
             self._grid = WindowGrid.of(self._live.windows, media.time_us)
@@ -307,6 +314,26 @@ class Intake:
             self.reasons[Why.KEY] += 1
             self._live.lose(media.time_us)
             self._on_unreadable(_KEYLESS)
+
+    def _tell_if_far_ahead(self, time_us: int) -> None:
+        """One picture with a time far ahead makes all after it late: say so, they are not few.
+
+        What a client sends again after it resumed is late too, but not by so much for so long.
+        """
+        ahead_us = self._newest_us - time_us
+        if ahead_us <= MAX_APART_US:
+            return
+        self._num_far += 1
+        if self._num_far >= self._told_at:
+            self._told_at *= 2
+            self._on_unreadable(
+                bad_request(
+                    f"{self._num_far} pictures in a row came too late for any window: a picture"
+                    f" before them has the time {self._newest_us} us, and this one's is"
+                    f" {ahead_us / 1e6:.0f} s earlier. Send times that go on from there, or start"
+                    " the camera again"
+                )
+            )
 
     def _tell_unreadable(self, refusal: RefusedError) -> None:
         self._num_unreadable += 1
