@@ -10,8 +10,9 @@ from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
+from urllib.request import ProxyHandler, Request
 
-from headstart.client.opener import ask
+from headstart.client.opener import opener_with
 from headstart.errors import ServerRefusedError
 
 PATH = "/v1/headstart/memory"
@@ -71,8 +72,11 @@ class MemoryClient:
         headers = {"Content-Type": "application/octet-stream"}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
+        request = Request(address, data=body, headers=headers, method=method)
         try:
-            return ask(method, address, body, headers, TIMEOUT_S)
+            with opener_with(ProxyHandler({})).open(request, timeout=TIMEOUT_S) as response:
+                content: bytes = response.read()
+                return content
         except HTTPError as error:
             raise ServerRefusedError(_said(error)) from error
         except (URLError, OSError, HTTPException) as error:

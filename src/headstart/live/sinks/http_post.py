@@ -6,7 +6,9 @@ import time
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPSHandler, Request
+
+from headstart.client.opener import opener_with
 
 
 class HttpPost:
@@ -23,7 +25,7 @@ class HttpPost:
 
     def send(self) -> None:
         """Return once the receiver has taken it; else raise what `urllib` does."""
-        opener = build_opener(_NoRedirects, _Http(self), _Https(self))
+        opener = opener_with(_Http(self), _Https(self))
         headers = {"Content-Type": "application/json", "User-Agent": "headstart"}
         request = Request(self._url, data=self._body, headers=headers, method="POST")
         alarm = threading.Timer(self._timeout_s, self.end)
@@ -110,10 +112,3 @@ class _Https(HTTPSHandler):
 def _dialled(connection: HTTPConnection, post: HttpPost) -> HTTPConnection:
     connection._create_connection = post.dial  # type: ignore[attr-defined]
     return connection
-
-
-class _NoRedirects(HTTPRedirectHandler):
-    """A redirected POST becomes a GET without the row: it counts as refused instead."""
-
-    def redirect_request(self, *args: object, **kwargs: object) -> None:
-        return None
