@@ -1,62 +1,55 @@
-"""Schedulers without an engine: requests in, steps out, tokens back.
+"""Plays requests through a scheduler without an engine: requests in, steps out, tokens back.
 
 The target (`tests/schedule_target.py`) is a function of what its KV cache holds. Each slot of the
 cache keeps the state after one token, computed from the slot before it through the request's own
 block table, as attention would: a draft that is not taken back, a block that is shared wrongly or a
-slot that was never reserved changes what is said. Tokens are drawn by vLLM's own samplers,
-min_tokens and seeds included, so what those get wrong with drafts is seen too.
+slot that was never reserved changes what is said. Layers with a window have slots of their own, of
+which they look at the newest and the oldest that they may. A picture's tokens are what an encoder
+made of it. Tokens are drawn by vLLM's own samplers (`tests/schedule_sampling.py`).
 """
 
-import json
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from random import Random
-from tempfile import mkdtemp
 from typing import Any
 
-import torch
 from vllm import SamplingParams
-from vllm.engine.arg_utils import EngineArgs
-from vllm.platforms import current_platform
+from vllm.multimodal.inputs import MultiModalFeatureSpec, PlaceholderRange
 from vllm.utils.hashing import sha256
 from vllm.v1.core.kv_cache_utils import get_request_block_hasher, init_none_hash
 from vllm.v1.core.sched.output import SchedulerOutput
 from vllm.v1.core.sched.scheduler import Scheduler
-from vllm.v1.kv_cache_interface import FullAttentionSpec, KVCacheConfig, KVCacheGroupSpec
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
-from vllm.v1.sample.logits_processor import LogitsProcessors
-from vllm.v1.sample.logits_processor.builtin import MinTokensLogitsProcessor
-from vllm.v1.sample.logits_processor.interface import BatchUpdate
-from vllm.v1.sample.metadata import SamplingMetadata
-from vllm.v1.sample.rejection_sampler import RejectionSampler
-from vllm.v1.sample.sampler import Sampler
-from vllm.v1.spec_decode.metadata import SpecDecodeMetadata
-from vllm.v1.structured_output import StructuredOutputManager
 
-from headstart.engine.options import SchedulerOptions, Sources
 from headstart.engine.prompt_pace import PromptPace
-from headstart.engine.scheduler import HeadstartScheduler
-from headstart.engine.startup import drafting_arguments
 from headstart.speculation.draft import Draft
 from headstart.speculation.pass_costs import PassCosts
-from tests.schedule_target import END, VOCABULARY, Mind
+from tests.schedule_engine import BLOCK_SIZE, scheduler
+from tests.schedule_sampling import Sampling, Speaking
+from tests.schedule_target import END, Mind
 
-BLOCK_SIZE = 16
-CPU = torch.device("cpu")
-NO_PENALTIES = torch.zeros(0)
+__all__ = ["BLOCK_SIZE", "scheduler"]
 
-torch.set_num_threads(1)  # rows are few: threads would only wait for each other
-current_platform.import_kernels()
-current_platform.register_triton_kernel_overrides()
 init_none_hash(sha256)
 
 
 class HarnessError(AssertionError):
     """A step that no engine could execute."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An item of a prompt that an encoder computes: so many tokens from a place on."""
+
+    name: str
+    offset: int
+    length: int
+
+    def word(self, place: int) -> int:
+        """What stands for one of its tokens."""
+        return hash((self.name, place - self.offset))
 
 
 @dataclass(frozen=True)
@@ -78,8 +71,25 @@ class Asked:
     priority: int = 0
     session_id: str | None = None
     aborted_at: int | None = None
+    is_aborted_in_a_step: bool = False
+    """While it is computed, rather than between two."""
     late: tuple[tuple[int, tuple[int, ...]], ...] = ()
     """Drafts that arrive in these steps."""
+    pictures: tuple[Picture, ...] = ()
+    """In its first turn."""
+
+    @property
+    def arrives_at(self) -> int:
+        return self.turns[0].at
+
+
+def words_of(prompt: Sequence[int], pictures: Sequence[Picture]) -> list[int]:
+    """A prompt as the target sees it."""
+    words = list(prompt)
+    for picture in pictures:
+        for place in range(picture.offset, picture.offset + picture.length):
+            words[place] = picture.word(place)
+    return words
 
 
 @dataclass
@@ -88,6 +98,8 @@ class Said:
 
     turns: list[list[int]] = field(default_factory=lambda: [[]])
     reasons: list[str] = field(default_factory=list)
+    ended_at: int = field(default=0, compare=False)
+    """The step in which it said its last token."""
 
 
 @dataclass
@@ -98,66 +110,10 @@ class Counts:
     fused: int = 0
     """Of the drafted, those verified in the step that ended the prompt."""
     preemptions: int = 0
-
-
-@cache
-def model_directory() -> str:
-    """A Llama's config, which is all that a scheduler reads of a model."""
-    directory = Path(mkdtemp(prefix="schedules-"))
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "vocab_size": VOCABULARY,
-        "hidden_size": 64,
-        "intermediate_size": 64,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "max_position_embeddings": 4096,
-        "bos_token_id": 1,
-        "eos_token_id": END,
-        "torch_dtype": "float32",
-    }
-    (directory / "config.json").write_text(json.dumps(config))
-    return str(directory)
-
-
-def scheduler(
-    max_draft_tokens: int,
-    num_blocks: int = 400,
-    sources: Sources = Sources(abstain=False),  # noqa: B008 - frozen
-    kv_cache_spec: Any = None,
-    **arguments: Any,
-) -> Scheduler:
-    """Ours, or vLLM's own with ``max_draft_tokens`` 0."""
-    drafting = (
-        drafting_arguments(max_draft_tokens, SchedulerOptions(sources), {})
-        if max_draft_tokens
-        else {}
-    )
-    given = {
-        "max_model_len": 160,
-        "max_num_seqs": 8,
-        "max_num_batched_tokens": 256,
-        **drafting,
-        **arguments,
-    }
-    config = EngineArgs(
-        model_directory(),
-        skip_tokenizer_init=True,
-        dtype="float32",
-        block_size=BLOCK_SIZE,
-        kv_cache_memory_bytes=1 << 26,
-        **given,
-    ).create_engine_config()
-    config.cache_config.num_gpu_blocks = num_blocks
-    spec = kv_cache_spec or FullAttentionSpec(
-        block_size=BLOCK_SIZE, num_kv_heads=1, head_size=1, dtype=torch.float32
-    )
-    cache_config = KVCacheConfig(num_blocks, [], [KVCacheGroupSpec(["layer"], spec)])
-    kind = HeadstartScheduler if max_draft_tokens else Scheduler
-    manager = StructuredOutputManager(config)
-    return kind(config, cache_config, manager, block_size=BLOCK_SIZE)
+    constrained: int = 0
+    """Of the drafted, those of requests with a grammar."""
+    encoded: int = 0
+    """Pictures that the encoder computed."""
 
 
 class AnyPace(PromptPace):
@@ -182,11 +138,14 @@ class Player:
         self._num_in_flight = num_in_flight
         self._flying: deque[tuple[SchedulerOutput, ModelRunnerOutput]] = deque()
         self._hasher = get_request_block_hasher(BLOCK_SIZE, sha256)
-        self._cache = [Mind()] * (scheduler.cache_config.num_gpu_blocks * BLOCK_SIZE)
-        self._sampler = Sampler()
-        self._rejection_sampler = RejectionSampler(self._sampler, None, CPU)
-        self._generators: dict[int, torch.Generator] = {}
-        self._params: list[SamplingParams] = []
+        groups = scheduler.kv_cache_config.kv_cache_groups
+        self._windows = [getattr(group.kv_cache_spec, "sliding_window", None) for group in groups]
+        size = scheduler.kv_cache_config.num_blocks * BLOCK_SIZE
+        self._caches = [[Mind()] * size for _ in groups]
+        self._encoded: dict[str, int] = {}
+        """The sizes of the pictures that the encoder's cache holds."""
+        self._pictures: dict[str, tuple[Picture, ...]] = {}
+        self._sampling = Sampling(self._speculative)
         self._aborted: set[str] = set()
 
     @property
@@ -203,6 +162,9 @@ class Player:
         turn = asked.turns[min(number, len(asked.turns) - 1)]
         params = SamplingParams(**{"temperature": 0.0, "max_tokens": 20, **turn.params})
         params.update_from_generation_config({}, END)
+        self._pictures[asked.name] = asked.pictures
+        if params.structured_outputs is not None:
+            params.structured_outputs._backend = "xgrammar"
         request = Request(
             asked.name,
             list(turn.prompt),
@@ -213,10 +175,15 @@ class Player:
             block_hasher=self._hasher,
             resumable=len(asked.turns) > 1 and not ends,
             session_id=asked.session_id,
+            mm_features=[
+                MultiModalFeatureSpec(
+                    None, "image", picture.name, PlaceholderRange(picture.offset, picture.length)
+                )
+                for picture in asked.pictures
+            ],
         )
-        if params.seed is not None:
-            self._generators[id(params)] = torch.Generator().manual_seed(params.seed)
-        self._params.append(params)  # kept, so that its id stays its own
+        self._sampling.begin(params)
+        self.scheduler.structured_output_manager.grammar_init(request)
         self.scheduler.add_request(request)
 
     def abort(self, name: str) -> None:
@@ -250,26 +217,30 @@ class Player:
                 said = self.said[one.request_id]
                 said.turns[-1] += one.new_token_ids
                 if one.finish_reason is not None:
+                    said.ended_at = self.counts.steps
                     said.reasons.append(str(one.finish_reason))
                     said.turns.append([])
 
     def _execute(self, step: SchedulerOutput) -> ModelRunnerOutput:
         names = list(step.num_scheduled_tokens)
-        speaking: dict[str, tuple[list[Mind], list[int]]] = {}
         if sum(step.num_scheduled_tokens.values()) != step.total_num_scheduled_tokens:
             raise HarnessError("the step does not add up")
         if step.total_num_scheduled_tokens > self.scheduler.max_num_scheduled_tokens:
             raise HarnessError("the step is larger than it may be")
+        self._encode(step)
+        speaking: dict[str, Speaking] = {}
         for name in names:
             draft = step.scheduled_spec_decode_tokens.get(name, [])
             minds = self._compute(name, step.num_scheduled_tokens[name], draft)
             if minds:
-                speaking[name] = minds, draft
-        said = self._draw(speaking) if speaking else {}
-        for name, (_, draft) in speaking.items():
-            real = sum(token >= 0 for token in draft)
+                speaking[name] = Speaking(self.scheduler.requests[name], minds, draft)
+        grammar = self.scheduler.get_grammar_bitmask(step)
+        said = self._sampling.draw(speaking, step, grammar) if speaking else {}
+        for name, one in speaking.items():
+            real = sum(token >= 0 for token in one.draft)
             self.counts.drafted += real
-            self.counts.fused += real * (not self.scheduler.requests[name].num_output_tokens)
+            self.counts.fused += real * (not one.request.num_output_tokens)
+            self.counts.constrained += real * one.request.use_structured_output
             self.counts.accepted += max(0, len(said[name]) - 1)
         return ModelRunnerOutput(
             req_ids=names,
@@ -290,91 +261,67 @@ class Player:
             raise HarnessError("a draft before the end of what is known")
         if start + num_tokens > self.scheduler.max_model_len:
             raise HarnessError("scheduled beyond max_model_len")
-        (blocks,) = self.scheduler.kv_cache_manager.get_block_ids(name)
-        if len(blocks) * BLOCK_SIZE < start + num_tokens:
+        words = [*request.all_token_ids[start:end], *draft]
+        for picture in self._pictures[name]:
+            begins, ends = max(start, picture.offset), min(end, picture.offset + picture.length)
+            if begins < ends and picture.name not in self._encoded:
+                raise HarnessError("a picture that no encoder has seen")
+            for place in range(begins, ends):
+                words[place - start] = picture.word(place)
+        first, *others = [
+            self._fill(name, group, blocks, start, words)
+            for group, blocks in enumerate(self.scheduler.kv_cache_manager.get_block_ids(name))
+        ]
+        for minds in others:
+            if minds != first:
+                first = [
+                    one if one == other else one.after(other.everything)
+                    for one, other in zip(first, minds, strict=True)
+                ]
+        return first[-1 - len(draft) :] if end == request.num_tokens else []
+
+    def _fill(
+        self, name: str, group: int, blocks: list[int], start: int, words: list[int]
+    ) -> list[Mind]:
+        """What a group of layers knows after each of these words."""
+        cache, window = self._caches[group], self._windows[group]
+        if len(blocks) * BLOCK_SIZE < start + len(words):
             raise HarnessError("no slot in the cache")
-        mind = self._cache[self._slot(blocks, start - 1)] if start else Mind()
+        mind = cache[self._slot(blocks, start - 1)] if start else Mind()
+        if window is not None and (oldest := start + 1 - window) > 0:
+            found = cache[self._slot(blocks, oldest)]
+            if (found.length, found.recent[-1:]) != (oldest + 1, (self._word(name, oldest),)):
+                mind = mind.after(found.everything)
         minds = []
-        for place, token in enumerate([*request.all_token_ids[start:end], *draft], start):
-            mind = mind.after(token)
-            self._cache[self._slot(blocks, place)] = mind
+        for place, word in enumerate(words, start):
+            mind = mind.after(word)
+            cache[self._slot(blocks, place)] = mind
             minds.append(mind)
-        return minds[-1 - len(draft) :] if end == request.num_tokens else []
+        return minds
+
+    def _word(self, name: str, place: int) -> int:
+        for picture in self._pictures[name]:
+            if picture.offset <= place < picture.offset + picture.length:
+                return picture.word(place)
+        return self.scheduler.requests[name].all_token_ids[place]
 
     @staticmethod
     def _slot(blocks: list[int], place: int) -> int:
+        if not blocks[place // BLOCK_SIZE]:
+            raise HarnessError("a slot that was given back")
         return blocks[place // BLOCK_SIZE] * BLOCK_SIZE + place % BLOCK_SIZE
 
-    def _draw(self, speaking: dict[str, tuple[list[Mind], list[int]]]) -> dict[str, list[int]]:
-        requests = [self.scheduler.requests[name] for name in speaking]
-        if not self._speculative and not any(map(_needs_sampler, requests)):
-            return {name: [minds[0].wishes()[0]] for name, (minds, _) in speaking.items()}
-        minds = [mind for minds, _ in speaking.values() for mind in minds]
-        likeliest = torch.tensor([mind.wishes() for mind in minds])
-        logits = torch.zeros(len(minds), VOCABULARY)
-        logits.scatter_(1, likeliest[:, :1], 6.0)
-        logits.scatter_(1, likeliest[:, 1:], 5.0)
-        metadata = self._metadata(requests)
-        with torch.inference_mode():
-            if not self._speculative:
-                drawn = self._sampler(logits, metadata).sampled_token_ids
-                return dict(zip(speaking, drawn.tolist(), strict=True))
-            drafts = [draft for _, draft in speaking.values()]
-            drawn = self._rejection_sampler(_rows(drafts), None, logits, metadata)
-        tokens, _ = RejectionSampler.parse_output(drawn.sampled_token_ids, VOCABULARY)
-        return dict(zip(speaking, tokens, strict=True))
-
-    def _metadata(self, requests: list[Request]) -> SamplingMetadata:
-        size = len(requests)
-        temperatures = [request.sampling_params.temperature for request in requests]
-        processors = []
-        if any(request.sampling_params.min_tokens for request in requests):
-            min_tokens = MinTokensLogitsProcessor(None, CPU, False)
-            added = [
-                (place, request.sampling_params, None, request._output_token_ids)
-                for place, request in enumerate(requests)
-            ]
-            min_tokens.update_state(BatchUpdate(size, removed=[], added=added, moved=[]))
-            processors.append(min_tokens)
-        return SamplingMetadata(
-            temperature=torch.tensor(temperatures) if any(temperatures) else None,
-            all_greedy=not any(temperatures),
-            all_random=all(temperatures),
-            top_p=None,
-            top_k=None,
-            generators={
-                place: generator
-                for place, request in enumerate(requests)
-                if (generator := self._generators.get(id(request.sampling_params)))
-            },
-            max_num_logprobs=None,
-            no_penalties=True,
-            prompt_token_ids=None,
-            frequency_penalties=NO_PENALTIES,
-            presence_penalties=NO_PENALTIES,
-            repetition_penalties=NO_PENALTIES,
-            output_token_ids=[request._output_token_ids for request in requests],
-            allowed_token_ids_mask=None,
-            bad_words_token_ids={},
-            logitsprocs=LogitsProcessors(processors),
-        )
-
-
-def _needs_sampler(request: Request) -> bool:
-    """Whether vLLM's plain sampler does more than take the likeliest token."""
-    params = request.sampling_params
-    return params.temperature > 0 or params.min_tokens > request.num_output_tokens
-
-
-def _rows(drafts: list[list[int]]) -> SpecDecodeMetadata:
-    """Which rows of the logits verify a draft, and which follow it."""
-    rows = SpecDecodeMetadata.make_dummy(drafts, CPU)
-    targets, ends, place = list[int](), list[int](), 0
-    for draft in drafts:
-        targets += range(place, place + len(draft))
-        place += len(draft) + 1
-        ends.append(place - 1)
-    rows.target_logits_indices = torch.tensor(targets, dtype=torch.int64)
-    rows.bonus_logits_indices = torch.tensor(ends, dtype=torch.int64)
-    rows.logits_indices = torch.arange(place)
-    return rows
+    def _encode(self, step: SchedulerOutput) -> None:
+        for name in step.free_encoder_mm_hashes:
+            self._encoded.pop(name, None)
+        num_computed = 0
+        for name, items in step.scheduled_encoder_inputs.items():
+            for item in items:
+                picture = self._pictures[name][item]
+                self._encoded[picture.name] = picture.length
+                self.counts.encoded += 1
+                num_computed += picture.length
+        if num_computed > self.scheduler.max_num_encoder_input_tokens:
+            raise HarnessError("more pictures than the encoder may compute in a step")
+        if sum(self._encoded.values()) > self.scheduler.encoder_cache_manager.cache_size:
+            raise HarnessError("more pictures than the encoder's cache can hold")

@@ -1,20 +1,23 @@
 """A target that is a function: what it says next follows from the tokens before."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from string import ascii_letters, digits
+from typing import NamedTuple
 
 FIRST_WORD, VOCABULARY, END = 3, 64, 2
+LETTERS = (ascii_letters + digits)[: VOCABULARY - FIRST_WORD]
+"""How its words are written."""
 
 
-@dataclass(frozen=True)
-class Mind:
-    """What the target knows after some tokens: all of them, and the last three."""
+class Mind(NamedTuple):
+    """What the target knows after some tokens: all of them, the last three, and how many."""
 
     everything: int = 0
     recent: tuple[int, ...] = ()
+    length: int = 0
 
     def after(self, token: int) -> "Mind":
-        return Mind(hash((self.everything, token)), (*self.recent[-2:], token))
+        return Mind(hash((self.everything, token)), (*self.recent[-2:], token), self.length + 1)
 
     def wishes(self) -> tuple[int, int]:
         """The likeliest token and the next likeliest.

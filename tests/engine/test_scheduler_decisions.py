@@ -196,7 +196,8 @@ def recurrent(max_draft_tokens):
         dtypes=(torch.float32,),
         num_speculative_blocks=max_draft_tokens,
     )
-    return Recurrent(scheduler(max_draft_tokens, kv_cache_spec=spec, enable_prefix_caching=False))
+    layers = {"recurrent": spec}
+    return Recurrent(scheduler(max_draft_tokens, layers=layers, enable_prefix_caching=False))
 
 
 def test_a_recurrent_model_is_drafted_for_only_where_its_state_can_be_taken_back():

@@ -29,6 +29,7 @@ from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 from headstart.bridges.pooling import DRAFTER
 from headstart.engine.approximate_answers import ApproximateAnswers
 from headstart.engine.draft_room import num_missing, num_wanted
+from headstart.engine.draft_slots import DraftSlots
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
@@ -114,9 +115,8 @@ class HeadstartScheduler(Scheduler):
         self.dynamic_sd_lookup: list[int] | None = [self.num_spec_tokens] * (
             self.max_num_running_reqs + 1
         )
-        # Room for a draft is reserved with its request's own, also at admission: there is
-        # then a slot for each token verified together with the prompt.
-        self.num_lookahead_tokens: int = max(vllm_config.num_lookahead_tokens, self.num_spec_tokens)
+        self.num_lookahead_tokens: int = self.num_spec_tokens  # of new requests; see `_fuse`
+        self._slots = DraftSlots(self.kv_cache_manager)
         self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
         sources, costs = options.sources, PassCosts()
         sizes = padded_sizes(vllm_config.compilation_config)
@@ -268,6 +268,7 @@ class HeadstartScheduler(Scheduler):
             step = super().schedule(throttle_prefills)
         finally:
             self.max_num_scheduled_tokens = self._max_step_tokens
+            self._slots.step_ended()
         self._clock.laid_out(step)
         return step
 
@@ -329,7 +330,7 @@ class HeadstartScheduler(Scheduler):
         if request.num_computed_tokens + num_scheduled < request.num_tokens:
             return
         room = min(
-            self.num_spec_tokens,
+            self._slots.reserved(request_id),
             self._max_step_tokens - step.total_num_scheduled_tokens,
             self.max_model_len - request.num_tokens - self.num_sampled_tokens_per_step,
         )

@@ -1,0 +1,43 @@
+"""Slots of the KV cache for the drafts of requests that are about to be admitted.
+
+vLLM lays out a new request before its draft is known, so the slots are taken beforehand, as vLLM's
+lookahead. But it sizes its pool without us: where layers have a sliding window, one request may
+fill the least pool that it starts with, and would wait for ever for slots that do not exist. So a
+draft's slots are taken where there are some left, and no request waits for them.
+"""
+
+from typing import Any
+
+from vllm.v1.core.kv_cache_manager import KVCacheManager
+from vllm.v1.request import Request, RequestStatus
+
+
+class DraftSlots:
+    """The requests of one step that have slots for a draft. Not thread-safe."""
+
+    def __init__(self, manager: KVCacheManager) -> None:
+        """From now on ``manager`` takes its lookahead for a wish."""
+        self._allocate = manager.allocate_slots
+        self._reserved: dict[str, int] = {}
+        manager.allocate_slots = self._allocate_slots
+
+    def reserved(self, request_id: str) -> int:
+        """For how many drafted tokens a request of this step has slots, beside its own."""
+        return self._reserved.get(request_id, 0)
+
+    def step_ended(self) -> None:
+        """The step is laid out."""
+        self._reserved.clear()
+
+    def _allocate_slots(
+        self, request: Request, *args: Any, num_lookahead_tokens: int = 0, **kwargs: Any
+    ) -> Any:
+        # The draft of a request that runs is known: its tokens are among those to be computed.
+        if num_lookahead_tokens and request.status == RequestStatus.WAITING:
+            blocks = self._allocate(
+                request, *args, num_lookahead_tokens=num_lookahead_tokens, **kwargs
+            )
+            if blocks is not None:
+                self._reserved[request.request_id] = num_lookahead_tokens
+                return blocks
+        return self._allocate(request, *args, **kwargs)
