@@ -13,6 +13,8 @@ PROMPT = tuple(range(3, 40))
 OTHER = tuple(range(40, 70))
 FROM_ALL = {
     "thinking_token_budget": {"thinking_token_budget": 4},
+    "logprob_token_ids": {"logprob_token_ids": [5, 6, 7]},
+    "logprob_token_ids beside logprobs": {"logprob_token_ids": [5, 6, 7], "logprobs": 3},
     "sampled": {"temperature": 1.0, "seed": 7},
 }
 FROM_ITSELF = {"prompt_logprobs": {"prompt_logprobs": 1}}

@@ -47,7 +47,7 @@ from headstart.engine.text_ids import text_vocabulary
 from headstart.engine.vllm_patches import (
     ask_for_no_proposals,
     compute_plainly_without_drafts,
-    constrain_drafts_only,
+    sample_plainly_without_drafts,
 )
 from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
@@ -73,7 +73,7 @@ class NoProposals:
 
     def __init__(self, vllm_config: VllmConfig) -> None:
         # Built in the worker's process, where passes are computed.
-        constrain_drafts_only()
+        sample_plainly_without_drafts()
         compute_plainly_without_drafts()
 
     def load_model(self, *args: object, **kwargs: object) -> None:

@@ -7,23 +7,30 @@ check whether the patch is still needed. Each may be applied any number of times
 from typing import Any
 
 
-def constrain_drafts_only() -> None:
-    """Skip the constraints of a step that has no drafts: vLLM's top_k fails on zero rows.
+def sample_plainly_without_drafts() -> None:
+    """Sample a step that has no drafts as if no speculative method were configured.
 
-    On CPUs it takes the largest of no values, which ends the engine: any sampled request with
-    ``top_k`` and without ``top_p`` did, as soon as nothing was drafted for a step.
+    Models with recurrent layers take such steps through vLLM's rejection sampler. There, on CPUs,
+    any sampled request with ``top_k`` and without ``top_p`` ends the engine: it takes the largest
+    of no values. A request that names tokens for its logprobs (``logprob_token_ids``) loses them,
+    and ends the engine where another asks for logprobs. A budget for thinking holds but once.
     """
-    from vllm.v1.sample import rejection_sampler
+    from vllm.v1.sample.rejection_sampler import RejectionSampler
 
-    original = rejection_sampler.apply_sampling_constraints
+    original = RejectionSampler.forward
     if getattr(original, "is_headstarts", False):
         return
 
-    def constrained(logits: Any, *args: Any) -> Any:
-        return original(logits, *args) if len(logits) else logits
+    def forward(self: Any, metadata: Any, probabilities: Any, logits: Any, sampling: Any) -> Any:
+        drafted = metadata.max_spec_len > 0
+        if sampling.thinking_budget_state_holder is not None:
+            sampling.thinking_budget_state_holder.in_spec_mode = drafted
+        if drafted:
+            return original(self, metadata, probabilities, logits, sampling)
+        return self.sampler(logits[metadata.bonus_logits_indices], sampling)
 
-    constrained.is_headstarts = True  # type: ignore[attr-defined]
-    rejection_sampler.apply_sampling_constraints = constrained
+    forward.is_headstarts = True  # type: ignore[attr-defined]
+    RejectionSampler.forward = forward
 
 
 def compute_plainly_without_drafts() -> None:

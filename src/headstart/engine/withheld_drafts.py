@@ -14,6 +14,7 @@ class WithheldDrafts:
     def __init__(self) -> None:
         self._sampled: set[str] = set()
         self._budgeted: set[str] = set()
+        self._named: set[str] = set()
         self._unproven: set[str] = set()
 
     @property
@@ -34,15 +35,20 @@ class WithheldDrafts:
             # vLLM counts thinking by what a step began with: thinking that begins, ends or goes
             # on within the step's drafts is cut short or goes on too long.
             self._budgeted.add(request_id)
+        if params.logprob_token_ids is not None:
+            # Where drafts are verified vLLM asks for all tokens' logprobs and gets the named
+            # ones': the engine ends, or others get logprobs of another place.
+            self._named.add(request_id)
 
     def withholds(self, request_id: str) -> bool:
         """Whether a request gets no draft in the coming step.
 
-        The batch is verified as one, so a sampled request or one with a budget is enough.
+        The batch is verified as one: of those that keep back from all, one request is enough.
         """
-        return bool(self._sampled or self._budgeted) or request_id in self._unproven
+        from_all = self._sampled or self._budgeted or self._named
+        return bool(from_all) or request_id in self._unproven
 
     def forget(self, request_id: str) -> None:
         """A request has ended; one that is not known is no error."""
-        for held in (self._sampled, self._budgeted, self._unproven):
+        for held in (self._sampled, self._budgeted, self._named, self._unproven):
             held.discard(request_id)
