@@ -16,7 +16,6 @@ import json
 import shutil
 import subprocess
 import tempfile
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import wait_until
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -84,10 +85,7 @@ class Page:
 
     def wait_for(self, condition: str, timeout_s: float = TIMEOUT_S) -> None:
         """Until an expression is true in the page."""
-        deadline = time.monotonic() + timeout_s
-        while not self.evaluate(f"Boolean({condition})"):
-            assert time.monotonic() < deadline, f"not within {timeout_s:.0f} s: {condition}"
-            time.sleep(0.05)
+        wait_until(lambda: self.evaluate(f"Boolean({condition})"), condition, timeout_s)
 
     def screenshot(self, path: Path) -> Path:
         """The whole page, however long, as PNG."""
@@ -132,15 +130,17 @@ class Browser:
         self._port = self._wait_for_port(profile / "DevToolsActivePort")
 
     def _wait_for_port(self, file: Path) -> int:
-        deadline = time.monotonic() + TIMEOUT_S
-        while time.monotonic() < deadline:
+        def is_up() -> bool:
             assert self._process.poll() is None, "the browser ended while starting"
             # Two lines, written in one go or seen halfway.
-            if file.exists() and file.read_text().count("\n") >= 1:
-                return int(file.read_text().splitlines()[0])
-            time.sleep(0.05)
-        self.close()
-        raise AssertionError(f"the browser was not up within {TIMEOUT_S:.0f} s")
+            return file.exists() and file.read_text().count("\n") >= 1
+
+        try:
+            wait_until(is_up, "the browser", TIMEOUT_S)
+        except AssertionError:
+            self.close()
+            raise
+        return int(file.read_text().splitlines()[0])
 
     @contextmanager
     def open(self, url: str, width: int = 1200, height: int = 900) -> Iterator[Page]:

@@ -11,12 +11,13 @@ import pytest
 
 from tests.browser import browser
 from tests.engine_starts import start_by_fork_server
+from tests.live.paced import paced
 
 if TYPE_CHECKING:
     from headstart import Headstart
     from tests.models.oracle import Oracle
 
-__all__ = ["browser"]  # a fixture of every test
+__all__ = ["browser", "paced"]  # fixtures of every test
 
 # Before anything imports vLLM or transformers.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -53,7 +53,7 @@ class Session:
         bench = self.engine.bench
         bench.asked.append((self.engine.name, self.tenant, question, len(bench.up)))
         with self.engine.turn:
-            time.sleep(bench.service_s)
+            time.sleep(bench.service_s)  # plays: an engine that takes its time
         tokens = bench.said.get(self.engine.name, (1, 2))
         return Answer("a b", tokens, "stop", 9, 0, Timeline.of(0.0, 1.0, []), (0, 0))
 
@@ -192,7 +192,7 @@ def test_a_wait_counts_from_the_arrival_and_not_from_when_the_engine_was_free():
 
 def test_time_that_a_question_waits_for_its_thread_is_part_of_its_wait(monkeypatch):
     def ask_late(arriving: list[Arrival], ask: Any) -> list[Any]:
-        return [ask(arrival, time.monotonic() - 5.0) for arrival in arriving]
+        return [ask(arrival, time.monotonic() - 5.0) for arrival in arriving]  # plays: a late one
 
     monkeypatch.setattr(trial, "ask_on_arrival", ask_late)
     run = Run(Bench().start, METHODS[:2], [workload()], BenchPlan(rounds=1, warmup=1))

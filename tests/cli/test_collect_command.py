@@ -23,6 +23,7 @@ from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.writers.writing import write_recording
 from tests.collect.records import by_place
+from tests.waiting import wait_until
 
 ENGINE = ["--vllm", "dtype=float32", "--vllm", "enforce_eager=true", "--vllm", "block_size=32"]
 QUESTIONS = ["--question", "What is ahead?", "--question", "Who is crossing?"]
@@ -84,9 +85,12 @@ def test_a_killed_run_that_goes_on_equals_an_unbroken_one(tiny_target, folder, t
 
     process = start(*arguments(tiny_target, folder, broken, *in_turn))
     second = broken / "shard-1-of-1" / "000001.parquet"
-    while not second.exists():
+
+    def is_written():
         assert process.poll() is None, process.stderr.read()
-        time.sleep(0.005)
+        return second.exists()
+
+    wait_until(is_written, "the second file", 600)
     os.killpg(process.pid, signal.SIGKILL)  # the engine's processes too
     process.communicate()
     kept = by_place(collected(broken))

@@ -30,7 +30,8 @@ from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Placement
-from tests.live.sinks.mosquitto import HAS_BROKER, Broker, Subscriber, until
+from tests.live.sinks.mosquitto import HAS_BROKER, Broker, Subscriber
+from tests.waiting import wait_until as until
 
 
 def answer_of(text, stream="front", wait_s=0.25):

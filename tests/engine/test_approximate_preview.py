@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.live.camera import in_loop
 from tests.models.oracle import random_asked
+from tests.waiting import wait_until
 
 from headstart import Answer, ApproximateFrames, ApproximateKv, Confirmed, Manner, Preview, Video
 from headstart.engine.approximate_answers import MAX_UNCLAIMED, SOURCE, ApproximateAnswers
@@ -118,11 +119,7 @@ def test_leaving_the_stream_ends_both_requests(approximate, rng):
     asyncio.run(leave())
     processor = approximate.target.front_end.engine.output_processor
 
-    async def wait():
-        while processor.has_unfinished_requests():
-            await asyncio.sleep(0.01)
-
-    approximate.loop.submit(asyncio.wait_for(wait(), 60)).result(90)
+    wait_until(lambda: in_loop(approximate, lambda: not processor.has_unfinished_requests()))
     assert in_loop(approximate, lambda: not approximate.target.front_end.engine._records)
 
 

@@ -12,10 +12,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
 from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
-from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of
+from tests.engine.drafts import ask_target, drafter_of
 from tests.engine.event_clips import clip_with_events
 from tests.engine.witness import FILE, PREPARED, digest
 from tests.models.oracle import Asked, random_clip
+from tests.waiting import wait_until
 
 from headstart import EventTower, Headstart, Sources, Video
 from headstart.bridges.config import BridgeConfig, FeatureSize
@@ -142,16 +143,18 @@ def test_a_clip_is_seen_with_the_first_word(bridged, witnessed, rng):
 
 def ask_until_events_are_seen(bridged, witnessed, clip, words):
     """The row of what was shown of them: the tower looks first, then the target is asked."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
+    found = []
+
+    def is_shown():
         before, name = len(lines(witnessed)), f"look-{time.monotonic()}"
         with drafter_of(bridged).drafting(name, Question(words, clip, 4)):
-            time.sleep(0.5)
+            time.sleep(0.5)  # plays: a question that ends after its clip; too early is asked again
             ask_target(bridged, clip, words, name, 4)
-        for row in lines(witnessed)[before:]:
-            if DRAFTER in row:
-                return row, lines(witnessed)[before:]
-    raise AssertionError("the bridge was never shown the events")
+        found[:] = lines(witnessed)[before:]
+        return any(DRAFTER in row for row in found)
+
+    wait_until(is_shown, "the events before the bridge")
+    return next(row for row in found if DRAFTER in row), found
 
 
 def test_it_is_shown_of_events_what_collecting_keeps_and_before_the_frames(
@@ -190,10 +193,7 @@ def test_answers_are_the_targets_with_a_tower_and_when_it_is_killed(
         assert list(answer.token_ids) == expected
         assert answer.drafter_timeline is None  # a tower drafts nothing
     assert any(DRAFTER in row for row in lines(witnessed)[before:])
-    deadline = time.monotonic() + PATIENCE_S
-    while not (process.is_ready and process.pid != killed):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: process.is_ready and process.pid != killed, "another tower")
     ask_until_events_are_seen(bridged, witnessed, clip, QUESTIONS[0])
 
 

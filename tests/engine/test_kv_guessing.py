@@ -13,8 +13,9 @@ torch = pytest.importorskip("torch", reason="needs what the engine brings")
 from safetensors.numpy import save_file
 from tests.engine.drafts import drafter_of
 from tests.engine.event_clips import clip_with_events
-from tests.live.camera import forget_prefixes, wait_until
+from tests.live.camera import forget_prefixes
 from tests.models.oracle import Asked
+from tests.waiting import wait_until
 
 from headstart import ApproximateKv, EventDrafter, EventTower, Headstart, Manner, Sources
 from headstart.bridges.kv_bridge import WEIGHTS

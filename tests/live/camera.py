@@ -1,12 +1,12 @@
 """A live session with all that was fed to it, and waiting for what the engine does with it."""
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from headstart.live.session import LiveSession
 from headstart.live.windows import Placement, Windows
+from tests.waiting import wait_until
 
 MAX_TOKENS = 16
 QUESTION = "What is happening?"
@@ -39,13 +39,6 @@ class Camera:
             times_us = range(answer.start_us, answer.stop_us, SLOT_US)[: answer.num_frames]
         assert len(times_us) == answer.num_frames
         return np.stack([self.frames[time_us] for time_us in times_us])
-
-
-def wait_until(is_so):
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.005)
 
 
 def in_loop(headstart, function):

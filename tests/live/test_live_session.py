@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -25,9 +24,9 @@ from tests.live.camera import (
     WINDOW_S,
     feed_slowly,
     forget_prefixes,
-    wait_until,
 )
 from tests.models.oracle import random_clip
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -78,7 +77,7 @@ def test_a_question_may_come_before_during_and_after_the_window(open_camera, exp
 
     early = threading.Thread(target=ask)
     early.start()
-    time.sleep(0.05)
+    wait_until(lambda: camera.live._first_frame._waiters, "the early question")
     assert not answers
     camera.feed(frames[0], 0)
     early.join(PATIENCE_S)

@@ -24,9 +24,9 @@ from tests.live.camera import (
     feed_slowly,
     forget_prefixes,
     in_loop,
-    wait_until,
 )
 from tests.models.oracle import random_clip
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 

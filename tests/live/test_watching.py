@@ -20,6 +20,7 @@ from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Placement, Windows
 from tests.models.oracle import Asked
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 
@@ -72,13 +73,6 @@ def our_threads():
     return {each.name for each in threading.enumerate() if each.name.startswith(("feed", "read"))}
 
 
-def wait_until(is_true):
-    end_s = time.monotonic() + 30
-    while not is_true():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left(headstart):
     assert not our_threads()
@@ -113,12 +107,11 @@ def test_a_last_window_that_is_not_full_is_asked_when_the_camera_ends(headstart,
     assert [answer.num_frames for answer in watching(camera, headstart)] == [5]
 
 
-def test_a_file_is_watched_at_its_pace_to_its_end(headstart, tmp_path):
+def test_a_file_is_watched_at_its_pace_to_its_end(headstart, tmp_path, paced):
     path = tmp_path / "street.mp4"
     street_video(num_frames=16, width=96, height=64).write(path, fps=8)
-    start_s = time.monotonic()
     answers = list(watching(path, headstart, windows=Windows(seconds=1.0)))
-    assert time.monotonic() - start_s > 1.8
+    assert sum(paced.waits_s) == pytest.approx(15 / 8)
     assert [answer.num_frames for answer in answers] == [8, 8]
     assert {answer.stream for answer in answers} == {str(path)}
 
@@ -261,7 +254,7 @@ def test_a_camera_that_is_unplugged_and_back_is_watched_on(headstart, rng):
 
         def frames(self):
             for number, frame in enumerate(scene(rng, 2)[:12]):
-                time.sleep(0.125)
+                time.sleep(0.125)  # plays: the camera's pace
                 yield number * 125_000, frame
             if not self.is_last:
                 raise OSError("unplugged")

@@ -27,6 +27,7 @@ from headstart.serve.media.fetcher import EventPart, Fetched
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits
 from tests.serve.attacks import still_video
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("vllm", reason="the loaders are vLLM's")
@@ -71,7 +72,7 @@ def sandbox() -> Iterator[Sandbox]:
     sandbox = Sandbox()
     yield sandbox
     sandbox.pool.close()
-    sandbox.run(asyncio.sleep(0.1))
+    sandbox.run(until(lambda: len(asyncio.all_tasks()) == 1, "its end"))
     sandbox.loop.close()
 
 
@@ -265,7 +266,7 @@ def test_a_killed_fork_server_is_replaced(sandbox, street):
 def test_a_cancelled_job_ends(sandbox, street):
     async def cancel() -> None:
         task = asyncio.ensure_future(sandbox.decoder.video("cancelled", Fetched(street)))
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.001)  # plays: a client that leaves at once
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task

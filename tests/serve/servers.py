@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 import httpx
 import psutil
 
+from tests import waiting
 from tests.forked_command import ForkedCommand
 
 START_TIMEOUT_S = 540.0
@@ -115,12 +115,12 @@ class Server:
 
 
 def wait_until(condition: Any, what: str, timeout_s: float, log: Path | None = None) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        if time.monotonic() > deadline:
-            said = log.read_text(errors="replace")[-4000:] if log else ""
-            raise AssertionError(f"not within {timeout_s:.0f} s: {what}\n{said}")
-        time.sleep(0.1)
+    """Look ten times a second: each look is a request or more. What failed, its log says."""
+    try:
+        waiting.wait_until(condition, what, timeout_s, look_s=0.1)
+    except AssertionError as error:
+        said = log.read_text(errors="replace")[-4000:] if log else ""
+        raise AssertionError(f"{error}\n{said}") from error
 
 
 def start(command: list[str], port: int, log: Path, **environment: str) -> Server:

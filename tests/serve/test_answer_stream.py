@@ -13,6 +13,7 @@ from headstart.serve.live.kept_answers import MAX_KEPT, NewestAnswers
 from headstart.serve.live.outgoing import MOST_WAITING, Outgoing
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import ClientDisconnectedError, RequestContext
+from tests.waiting import until
 
 
 class Listened:
@@ -103,11 +104,9 @@ def test_a_comment_is_sent_while_nothing_else_is(monkeypatch):
     async def run() -> None:
         camera, client = Listened(), Client()
         served = serving(camera, client)
-        while client.read.count(b":\n\n") < 3:
-            await asyncio.sleep(0.01)
+        await until(lambda: client.read.count(b":\n\n") >= 3)
         (await listening(camera)).tell({"type": "answer", "number": 8})
-        while not client.events():
-            await asyncio.sleep(0.01)
+        await until(client.events)
         client.left.set()
         with pytest.raises(ClientDisconnectedError):
             await served

@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -231,11 +230,10 @@ def test_a_dead_engine_ends_requests_cleanly_and_the_server_with_it(
         before = ours.client().get("/metrics").text
         waiting = [threads.submit(ended, ours, {**body, "stream": s}) for s in (True, False)]
         ours.wait_until(lambda: running_requests(ours) >= 2, f"two under way {before[-200:]}")
-        killed_s = time.monotonic()
         ours.engine().kill()
-        results = [result.result() for result in waiting]
+        # A second or two on a quiet machine; vLLM's own time limits are much longer.
+        results = [result.result(timeout=60.0) for result in waiting]
     for result in results:
-        assert result["end_s"] - killed_s < 60.0  # a second or two on a quiet machine
         assert "Traceback" not in result["text"]
         assert "/site-packages/" not in result["text"]
     assert results[0]["status"] == 200
@@ -255,7 +253,7 @@ def stream(server: Server, body: dict) -> str:
 
 def ended(server: Server, body: dict) -> dict:
     reply = server.client().post("/v1/chat/completions", json=body)
-    return {"status": reply.status_code, "text": reply.text, "end_s": time.monotonic()}
+    return {"status": reply.status_code, "text": reply.text}
 
 
 def running_requests(server: Server) -> float:

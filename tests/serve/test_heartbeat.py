@@ -1,29 +1,51 @@
-"""The heartbeat of an engine that responds, hangs, fails and recovers."""
+"""The heartbeat of an engine that responds, hangs, fails and recovers; the test turns its clock."""
 
 import asyncio
 
 from headstart.serve.heartbeat import Heartbeat
+from tests.serve.test_quota import Clock
+from tests.waiting import until
+
+DEADLINE_S = 0.04  # a call each 10 ms
 
 
-async def until_alive(heartbeat: Heartbeat) -> None:
-    async with asyncio.timeout(60):
-        while not heartbeat.is_alive:
-            await asyncio.sleep(0.01)
+class Engine:
+    """Responds, or hangs, or fails."""
+
+    def __init__(self) -> None:
+        self.responds = asyncio.Event()
+        self.responds.set()
+        self.fails = False
+        self.num_calls = 0
+
+    async def beat(self) -> None:
+        self.num_calls += 1
+        if self.fails:
+            raise RuntimeError("no engine")
+        await self.responds.wait()
+
+    async def called_again(self) -> None:
+        before = self.num_calls
+        await until(lambda: self.num_calls > before)
 
 
 def test_an_engine_is_alive_until_the_deadline_and_again_when_it_responds():
     async def run() -> None:
-        responding = asyncio.Event()
-        responding.set()
-        heartbeat = Heartbeat(responding.wait, 0.4)
+        engine, clock = Engine(), Clock()
+        heartbeat = Heartbeat(engine.beat, DEADLINE_S, clock)
         beating = asyncio.create_task(heartbeat.run())
-        await asyncio.sleep(0.8)
-        await until_alive(heartbeat)
-        responding.clear()
-        await asyncio.sleep(0.8)
+        for _ in range(3):
+            clock.now_s += 10 * DEADLINE_S
+            await engine.called_again()
+            await until(lambda: heartbeat.is_alive)
+        engine.responds.clear()
+        await engine.called_again()  # and this call hangs
+        clock.now_s += 0.9 * DEADLINE_S
+        assert heartbeat.is_alive
+        clock.now_s += 0.2 * DEADLINE_S
         assert not heartbeat.is_alive
-        responding.set()
-        await until_alive(heartbeat)
+        engine.responds.set()
+        await until(lambda: heartbeat.is_alive)
         beating.cancel()
 
     asyncio.run(run())
@@ -31,18 +53,16 @@ def test_an_engine_is_alive_until_the_deadline_and_again_when_it_responds():
 
 def test_a_failed_call_is_no_response_and_does_not_end_the_heartbeat():
     async def run() -> None:
-        failing = True
-
-        async def beat() -> None:
-            if failing:
-                raise RuntimeError("no engine")
-
-        heartbeat = Heartbeat(beat, 0.2)
+        engine, clock = Engine(), Clock()
+        engine.fails = True
+        heartbeat = Heartbeat(engine.beat, DEADLINE_S, clock)
         beating = asyncio.create_task(heartbeat.run())
-        await asyncio.sleep(0.5)
+        await engine.called_again()
+        clock.now_s += 2 * DEADLINE_S
+        await engine.called_again()
         assert not heartbeat.is_alive
-        failing = False
-        await until_alive(heartbeat)
+        engine.fails = False
+        await until(lambda: heartbeat.is_alive)
         beating.cancel()
 
     asyncio.run(run())

@@ -84,8 +84,8 @@ def test_who_asks_too_much_is_answered_again_only_after_a_pause(server):
         camera.ack(camera.wait_for("answer"))
         for number in range(60):  # ten at once, and more for longer than the first four take
             camera.say({"type": "ask", "id": str(number), "question": "How many?", "max_tokens": 4})
-            time.sleep(0.0 if number < 10 else 0.05)
-        time.sleep(PAUSE_S + 0.5)
+            time.sleep(0.0 if number < 10 else 0.05)  # plays: ten at once, then a pace
+        time.sleep(PAUSE_S + 0.5)  # plays: a client that waits as long as it has to
         camera.say({"type": "ask", "id": "patient", "question": "How many?", "max_tokens": 4})
         told: dict[str, list[str]] = {"answer": [], "error": []}
         while "patient" not in told["answer"]:
@@ -205,7 +205,7 @@ def test_a_client_that_acknowledges_nothing_gets_64_answers_and_the_rest_later(s
         while not unread:
             camera.show(picture, number * step_us)
             number += 1
-            time.sleep(0.0 if number < 10 else 0.05)
+            time.sleep(0.0 if number < 10 else 0.05)  # plays: ten at once, then a pace
             assert number < 2000
             if number % 20 == 0:
                 message = camera.wait_for("counts")

@@ -5,14 +5,16 @@ import signal
 import subprocess
 import sys
 import threading
-import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
 
 from headstart.client.wire import SUBPROTOCOL
+from tests.waiting import wait_until
 
 STARTED = {"type": "started", "token": "t", "limits": {"resume_s": 30.0}}
 END_S = 10.0
@@ -40,6 +42,18 @@ def deaf_url() -> Iterator[str]:
         thread.join()
 
 
+def unheard_bytes(port: int) -> int:
+    """What clients have sent to a server that it has not read."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    queues = [q for _, local, _, _, q, *_ in lines if int(local.rpartition(":")[2], 16) == port]
+    return max((int(queue.partition(":")[2], 16) for queue in queues), default=0)
+
+
+def is_full(looks: deque[int]) -> bool:
+    """Whether nothing more went in, look after look."""
+    return len(looks) == looks.maxlen and looks[0] > 0 and len(set(looks)) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "counted"), [("too fast", "frames"), ("rubbish", "messages"), ("killed", "killed")]
 )
@@ -56,7 +70,13 @@ def test_an_abuser_that_the_server_does_not_read_ends_at_once(deaf_url, tmp_path
             process.stdin.write("key\n")
             process.stdin.flush()
             assert process.stdout.readline() == "under way\n"
-            time.sleep(3)  # the buffers are full, and a child was killed
+            if name == "killed":
+                children, pids = psutil.Process(process.pid).children, set[int]()
+                wait_until(lambda: pids.update(c.pid for c in children()) or len(pids) > 1)
+            else:
+                port = urlsplit(deaf_url).port
+                looks = deque[int](maxlen=20)
+                wait_until(lambda: looks.append(unheard_bytes(port)) or is_full(looks))
             family = psutil.Process(process.pid).children()
             process.send_signal(signal.SIGTERM)
             told, _ = process.communicate(timeout=END_S)

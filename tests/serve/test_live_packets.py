@@ -22,6 +22,7 @@ from headstart.serve.settings import Limits, Settings
 from tests.media.encoded import decode, encode, street
 from tests.sandbox.test_pool import Sandbox
 from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 GOP = 6
@@ -34,7 +35,7 @@ def sandbox() -> Iterator[Sandbox]:
     sandbox = Sandbox()
     yield sandbox
     sandbox.pool.close()
-    sandbox.run(asyncio.sleep(0.1))
+    sandbox.run(until(lambda: len(asyncio.all_tasks()) == 1, "its end"))
     sandbox.loop.close()
 
 
@@ -69,16 +70,16 @@ class EncodedCamera:
 
     async def all_taken(self) -> None:
         """Until nothing waits, and nothing is being decoded."""
-        while self.intake._waiting or self.intake._num_bytes:
-            await asyncio.sleep(0.001)
+        await until(lambda: not (self.intake._waiting or self.intake._num_bytes))
 
     async def play(self, packets: dict[int, bytes]) -> "EncodedCamera":
         """Show packets by their slots, each as soon as the one before is decoded."""
         running = asyncio.ensure_future(self.intake.run())
         for slot, packet in packets.items():
             self.put(packet, slot)
-            while not running.done() and (self.intake._waiting or self.intake._num_bytes):
-                await asyncio.sleep(0.001)
+            await until(
+                lambda: running.done() or not (self.intake._waiting or self.intake._num_bytes)
+            )
         return await self.end(running)
 
     async def end(self, running: "asyncio.Future[None]") -> "EncodedCamera":
@@ -220,7 +221,7 @@ def test_a_killed_decoder_loses_its_windows_and_another_takes_over(sandbox, pack
             camera.put(packet, slot)
             if slot == 9 and end == "killed in the middle":
                 camera.process.suspend()
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # plays: a decoder that dies while it is waited for
                 camera.process.kill()
             await camera.all_taken()
             if slot not in (9, 10, 11):
@@ -382,7 +383,7 @@ def test_no_process_is_left(sandbox, packets, ending):
             case "cancelled":
                 camera.process.suspend()
                 camera.put(packets[4], 4)
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # plays: a client that leaves while a packet is decoded
                 running.cancel()
             case "refused":
                 for number in range(MAX_UNREADABLE):

@@ -1,15 +1,17 @@
 """One live connection: a client that leaves while it is told something, or sends too fast."""
 
 import asyncio
-import time
 from types import SimpleNamespace
 
 import pytest
 
 from headstart.client.wire import SUBPROTOCOL, CloseCode
+from headstart.serve.live import socket as live_socket
+from headstart.serve.live.reading_pace import ReadingPace
 from headstart.serve.live.socket import LiveSocket
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Limits
+from tests.serve.test_quota import Clock
 
 
 def socket_of(receive, send=None, **limits) -> LiveSocket:
@@ -55,35 +57,51 @@ async def acknowledging():
     return {"type": "websocket.receive", "text": '{"type": "ack", "number": 0}'}
 
 
-def test_a_client_that_sends_without_end_is_read_at_the_pace():
-    async def run() -> float:
-        socket = socket_of(acknowledging, live_frames_per_minute=300)  # 20 messages a second
-        began_s = time.monotonic()
-        for _ in range(30):
-            await socket._receive()
-        return time.monotonic() - began_s
+class Turned(Clock):
+    """A clock that goes on by what the socket sleeps, and by nothing else."""
 
-    assert asyncio.run(run()) > 0.45, "20 at once, and 10 more"
+    def __init__(self) -> None:
+        self.heard_s: list[float] = []
+        self.socket: LiveSocket | None = None
+
+    def of(self, limits: Limits) -> ReadingPace:
+        return ReadingPace(limits, self)
+
+    async def sleep(self, seconds: float) -> None:
+        self.heard_s.append(self.socket._heard_s - self.now_s)
+        self.now_s += seconds
 
 
-def test_a_client_that_is_not_read_is_not_idle():
-    async def run() -> float:
-        socket = socket_of(acknowledging, live_frames_per_minute=1)  # one in 15 s
-        await socket._receive()
-        waiting = asyncio.ensure_future(socket._receive())
-        await asyncio.sleep(0.01)
-        assert not waiting.done()
-        waiting.cancel()
-        return socket._heard_s - time.monotonic()
+@pytest.fixture
+def turned(monkeypatch) -> Turned:
+    clock = Turned()
+    monkeypatch.setattr(live_socket, "ReadingPace", clock.of)
+    monkeypatch.setattr(live_socket, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(asyncio, "sleep", clock.sleep)
+    return clock
 
-    assert asyncio.run(run()) > 10
+
+def test_a_client_that_sends_without_end_is_read_at_the_pace(turned):
+    began_s = turned.now_s
+    turned.socket = socket_of(acknowledging, live_frames_per_minute=300)  # 20 messages a second
+    for number in range(30):
+        asyncio.run(turned.socket._receive())
+        assert turned.now_s - began_s == pytest.approx(max(0, number - 19) / 20)
+
+
+def test_a_client_that_is_not_read_is_not_idle(turned):
+    turned.socket = socket_of(acknowledging, live_frames_per_minute=1)  # one in 15 s
+    for _ in range(3):
+        asyncio.run(turned.socket._receive())
+    assert turned.heard_s == pytest.approx([15.0, 15.0])  # not before it may send again
 
 
 def test_a_delay_ends_with_the_server():
     async def run() -> None:
         socket = socket_of(acknowledging)
         delayed = asyncio.ensure_future(socket.delay(600))
-        await asyncio.sleep(0.01)
+        for _ in range(10):
+            await asyncio.sleep(0)
         assert not delayed.done()
         socket.stop()
         await asyncio.wait_for(delayed, 10)

@@ -19,6 +19,7 @@ from headstart.serve.quota import Quota
 from headstart.serve.settings import Limits, Settings
 from tests.live.sources.footage import nothing_left
 from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
+from tests.waiting import until
 
 FRAME = np.zeros((4, 4, 3), np.uint8)
 
@@ -150,8 +151,7 @@ def test_what_comes_after_the_close_is_not_taken_and_the_thread_ends():
         made = intake(live, source)
         running = asyncio.ensure_future(made.run())
         source.tell(Arrival(FRAME, 0))
-        while live.num_fed < 1:
-            await asyncio.sleep(0.01)
+        await until(lambda: live.num_fed)
         assert made.newest is FRAME
         made.close()
         running.cancel()

@@ -2,9 +2,9 @@
 
 import sys
 import threading
-import time
 
 import pytest
+from tests.waiting import wait_until
 
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import DraftChannel, receive, send
@@ -28,9 +28,7 @@ def no_turns():
 
 def test_a_message_is_read_once(channel):
     with channel.previews_in() as reader, channel.previews_out() as writer:
-        deadline = time.monotonic() + 30.0
-        while not send(writer, messages.Ready(7)):
-            assert time.monotonic() < deadline  # they take a moment to find each other
+        wait_until(lambda: send(writer, messages.Ready(7)), "the other end")
         assert messages.read_from_drafter(receive(reader, timeout_s=30.0)) == messages.Ready(7)
         assert receive(reader) is None
 

@@ -8,6 +8,7 @@ from headstart_lab.tiny import TinyEventGpt
 from headstart_lab.tokenizer import train_tokenizer
 from tests.engine.drafts import ask_target, drafting, hear_first_draft
 from tests.models.oracle import random_asked, random_clip
+from tests.waiting import until
 
 from headstart import (
     Answer,
@@ -130,7 +131,7 @@ def test_leaving_a_stream_leaves_the_engine_free(guided, oracle, rng):
         async for _ in guided.stream(video, asked.question, max_tokens=300):
             break
         task = asyncio.create_task(guided.ask_async(video, asked.question, max_tokens=300))
-        await asyncio.sleep(0.05)
+        await until(lambda: guided.target.front_end.engine._records, "the request")
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

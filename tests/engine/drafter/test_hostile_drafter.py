@@ -14,6 +14,7 @@ import zmq
 from tests.engine.drafter.test_drafter import ARGUMENTS
 from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
 from tests.models.oracle import random_asked
+from tests.waiting import wait_until
 
 from headstart import Clip, EventDrafter, Headstart, Sources, Video
 from headstart.engine.drafter import messages
@@ -50,10 +51,7 @@ def misled(tiny_target, tiny_drafter):
 def process(misled, rng):
     """The drafter's process, up; whatever a test does to it, the next finds one up again."""
     process = drafter_of(misled).process
-    deadline = time.monotonic() + 4 * PATIENCE_S
-    while not process.is_ready:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: process.is_ready, "the drafter", 4 * PATIENCE_S)
     hear_first_draft(misled, random_clip(rng, *random_asked(rng, 1)))
     return process
 
@@ -116,10 +114,7 @@ def test_a_drafter_that_is_wrong_follows_the_target(misled, oracle, rng, process
     with drafting(misled, clip, asked.question, MAX_TOKENS) as (name, ear):
         assert ear.wait_until(lambda draft: True).start == 0
         outlet = drafter_of(misled)._channel.asks_out()
-        deadline = time.monotonic() + PATIENCE_S
-        while not send(outlet, messages.Said(name, said)):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: send(outlet, messages.Said(name, said)))
         ear.wait_until(lambda draft: draft.start == len(said))
         outlet.close()
 
@@ -148,10 +143,7 @@ def test_a_killed_drafter_changes_no_token_and_is_started_again(misled, oracle, 
     asking.join(PATIENCE_S)
     assert answers == [True] * 3
     assert_answers_are_the_targets(misled, oracle, rng)
-    deadline = time.monotonic() + 4 * PATIENCE_S
-    while not (process.is_ready and process.pid != pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_until(lambda: process.is_ready and process.pid != pid, "another drafter", 4 * PATIENCE_S)
     assert_answers_are_the_targets(misled, oracle, rng, 1)
 
 
@@ -184,7 +176,7 @@ def test_a_liar_on_the_channel_changes_no_token(misled, oracle, rng, name):
                         lied.set()
             with contextlib.suppress(zmq.Again):
                 outlet.send(b"\x93noise", zmq.NOBLOCK)
-            time.sleep(0.001)
+            time.sleep(0.001)  # plays: a liar that leaves the others a turn
         outlet.close()
 
     answers = []
@@ -212,7 +204,6 @@ def test_a_liar_on_the_channel_changes_no_token(misled, oracle, rng, name):
 def test_an_ask_the_drafter_cannot_read_ends_nothing_but_itself(misled, oracle, rng, process):
     outlet = drafter_of(misled)._channel.asks_out()
     pid, words = process.pid, "What? " * 2000  # longer than the model's context
-    deadline = time.monotonic() + PATIENCE_S
     for ask in (
         messages.Ask("long", words, (5, 72, 96, 3), bytes(5 * 72 * 96 * 3), 8, 0.0),
         messages.Ask("shapeless", "What?", (-5, -72, 96, 3), bytes(5 * 72 * 96 * 3), 8, 0.0),
@@ -220,9 +211,7 @@ def test_an_ask_the_drafter_cannot_read_ends_nothing_but_itself(misled, oracle, 
         messages.Ask("thin", "What?", (5, 1, 1, 3), bytes(5 * 3), 8, 0.0),
         messages.Said("nobody", (1, 2, 3)),
     ):
-        while not send(outlet, ask):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda ask=ask: send(outlet, ask))
     outlet.close(linger=round(PATIENCE_S * 1e3))  # every one of them is delivered
     assert_answers_are_the_targets(misled, oracle, rng, 2)
     (asked,) = random_asked(rng, 1)
@@ -250,10 +239,12 @@ def test_a_drafter_beside_the_target_on_cores_lets_it_go_first(
     placement = place_beside(drafter, {})
     with DrafterClient(lease.channel, drafter, placement.drafter) as client:
         process = client.process
-        deadline = time.monotonic() + PATIENCE_S
-        while process.pid is None or os.getpriority(os.PRIO_PROCESS, process.pid) != YIELDING:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(
+            lambda: (
+                process.pid is not None and os.getpriority(os.PRIO_PROCESS, process.pid) == YIELDING
+            ),
+            "a drafter that yields",
+        )
         assert os.sched_getaffinity(process.pid) == {max(os.sched_getaffinity(0))}
     lease.close()
 
@@ -275,16 +266,12 @@ def test_the_drafter_ends_with_the_process_that_started_it(tiny_drafter, tmp_pat
     )
     parent = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True)
     child = int(parent.stdout.readline())
-    deadline = time.monotonic() + PATIENCE_S
-    while "libtorch" not in Path(f"/proc/{child}/maps").read_text():  # well under way
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    maps = Path(f"/proc/{child}/maps")
+    wait_until(lambda: "libtorch" in maps.read_text(), "a start well under way")
     os.kill(child, signal.SIGSTOP)
     parent.kill()
     parent.wait()
-    while alive(child):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not alive(child), "the child's end")
 
 
 def alive(pid: int) -> bool:

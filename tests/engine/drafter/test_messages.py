@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import time
 
 import pytest
 
@@ -11,6 +10,7 @@ pytest.importorskip("vllm")
 import numpy as np
 import zmq
 from msgspec.structs import replace
+from tests.waiting import PATIENCE_S, wait_until
 
 from headstart.bridges.pooling import MAX_TOKENS
 from headstart.engine.drafter import messages
@@ -20,7 +20,6 @@ from headstart.engine.drafter.scheduler_end import MAX_EARLY_ASKS, TOLD_AGAIN_AF
 from headstart.errors import DraftingError
 from headstart.speculation.draft import Draft
 
-PATIENCE_S = 60.0
 FEATURES = np.arange(6, dtype=np.float16).reshape(2, 3)
 
 
@@ -41,21 +40,19 @@ def seen(request="one"):
 
 def send_surely(socket, message):
     """The other end may still be connecting."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not send(socket, message):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_until(lambda: send(socket, message))
 
 
 def heard_until(end, name):
     """What a scheduler hears, up to the first draft for a request."""
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        for request, draft in end.heard():
-            if request == name:
-                return draft
-        time.sleep(0.005)
-    raise AssertionError(f"nothing came for {name}")
+    found = []
+
+    def is_heard():
+        found.extend(draft for request, draft in end.heard() if request == name)
+        return found
+
+    wait_until(is_heard, f"a draft for {name}")
+    return found[0]
 
 
 @pytest.mark.parametrize(
@@ -235,9 +232,7 @@ def test_a_listener_hands_on_the_drafts_of_the_requests_it_hears_for(channel):
         for message in (drafted("other"), messages.Ready(7), drafted("mine")):
             send_surely(outlet, message)
         outlet.send(b"noise")
-        deadline = time.monotonic() + PATIENCE_S
-        while not heard and time.monotonic() < deadline:
-            time.sleep(0.005)
+        wait_until(lambda: heard)
     assert heard == [drafted("mine")]
     assert ready == [7]
     listener.close()
@@ -248,12 +243,15 @@ def test_what_the_target_is_about_to_verify_can_be_shown(channel):
     inlet, scheduler = channel.previews_in(), SchedulerEnd(channel, resync=True)
     scheduler.begin("request", "one")
     draft = Draft((3, 4), "memory", 2.0, 1)
-    deadline = time.monotonic() + PATIENCE_S
-    data = None
-    while data is None and time.monotonic() < deadline:
+    found = []
+
+    def is_shown():
         scheduler.show("request", draft)
-        data = receive(inlet, 0.01)
-    assert messages.read_from_drafter(data) == messages.Drafted("one", draft)
+        found.append(receive(inlet, 0.01))
+        return found[-1]
+
+    wait_until(is_shown)
+    assert messages.read_from_drafter(found[-1]) == messages.Drafted("one", draft)
     inlet.close()
 
 

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from tests.engine.drafter.test_drafter import ARGUMENTS
 from tests.engine.drafter.test_hostile_drafter import drafted_and_accepted
 from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting
 from tests.speculation.spellers import BYTES, SPECIAL, byte_level
+from tests.waiting import wait_until
 from transformers import PreTrainedTokenizerFast
 
 from headstart import EventDrafter, Headstart, Sources
@@ -134,10 +134,7 @@ def test_a_drafter_that_is_wrong_changes_no_token(guided, clip, alone):
 def tell(headstart, name, said):
     """As the scheduler tells the drafter what the target has said."""
     outlet = drafter_of(headstart)._channel.asks_out()
-    deadline = time.monotonic() + PATIENCE_S
-    while not send(outlet, messages.Said(name, tuple(said))):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: send(outlet, messages.Said(name, tuple(said))))
     outlet.close(linger=round(PATIENCE_S * 1e3))
 
 

@@ -6,22 +6,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until as until
+
 PATHS = "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin"
 USER, PASSWORD = "anna", "s3cret/word"
 WAIT_S = 60
-
-
-def until(is_true, seconds=WAIT_S):
-    end_s = time.monotonic() + seconds
-    while not is_true():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
 
 
 def program(name):

@@ -28,8 +28,8 @@ from tests.live.sinks.mosquitto import (
     Broker,
     Subscriber,
     free_port,
-    until,
 )
+from tests.waiting import wait_until as until
 
 STREAM = "front door"
 needs_paho = pytest.mark.skipif(not HAS_PAHO, reason="no paho-mqtt: pip install 'headstart[mqtt]'")
@@ -153,7 +153,7 @@ def test_a_broker_that_is_away_at_the_start_gets_what_waited(tmp_path, caplog):
     with MqttPublisher(broker.url, first_pause_s=0.01) as publisher:
         post(publisher, 1, 2)
         until(lambda: publisher.counts.last_error)
-        time.sleep(0.5)  # several attempts
+        time.sleep(0.5)  # plays: a broker that is away for some attempts
         assert publisher.counts.delivered == 0
         with broker:
             until(lambda: publisher.counts.delivered == 2)
@@ -192,9 +192,7 @@ def test_a_frozen_broker_costs_the_oldest_answers_and_no_time(broker, subscriber
         broker.freeze()
         post(publisher, 0)
         until(lambda: publisher.counts.waiting == 0)  # under way
-        start_s = time.monotonic()
-        post(publisher, *range(1, 11))
-        assert time.monotonic() - start_s < 10  # less than any wait for the broker
+        post(publisher, *range(1, 11))  # returns, though the broker is frozen until below
         assert (publisher.counts.dropped, publisher.counts.waiting) == (7, 3)
         broker.go_on()
         until(lambda: publisher.counts.delivered == 4)
@@ -224,9 +222,9 @@ def test_the_end_waits_for_a_frozen_broker_no_longer_than_its_grace(broker, subs
     until(lambda: subscriber.statuses() == ["online"])
     broker.freeze()
     post(publisher, *range(3))
-    start_s = time.monotonic()
-    publisher.close(grace_s=0.3)
-    assert time.monotonic() - start_s < 30
+    ending = threading.Thread(target=publisher.close, kwargs={"grace_s": 0.3}, name="ending")
+    ending.start()
+    until(lambda: not ending.is_alive(), "the end", 30)
     assert not threads()
     assert len(list(Path("/proc/self/fd").iterdir())) == num_open
     gc.enable()

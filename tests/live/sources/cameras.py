@@ -67,7 +67,7 @@ def send_slowly(connection: socket.socket, content: bytes, seconds: float) -> No
     size = -(-len(content) // num_pieces)
     for start in range(0, len(content), size):
         connection.sendall(content[start : start + size])
-        time.sleep(seconds / num_pieces)
+        time.sleep(seconds / num_pieces)  # plays: the camera's pace
 
 
 def wait_for_end(connection: socket.socket) -> None:

@@ -25,6 +25,7 @@ from headstart.media.readers.opening import open_recording
 from headstart.media.video import Video
 from headstart.media.writers.writing import write_recording
 from tests.live.sources.footage import nothing_left, numbered
+from tests.waiting import wait_until
 
 SENSOR = SensorSize(32, 24)
 
@@ -71,7 +72,7 @@ def test_frames_that_were_dropped_take_no_events_with_them(tmp_path, footage):
     arrivals = []
     for arrival in source.arrivals():
         if not arrivals:
-            time.sleep(0.5)
+            time.sleep(0.5)  # plays: a reader that is late
         arrivals.append(arrival)
     assert source.counts.dropped
     together = Events.concatenate([arrival.events for arrival in arrivals])
@@ -227,8 +228,7 @@ def test_an_event_camera_that_is_unplugged_leaves_the_frames(caplog):
     for arrival in LiveEvents(cameras, cameras.packets).arrivals():
         has_events.append(arrival.events is not None)
         if len(has_events) == 4:
-            while "unplugged" not in caplog.text:  # the fourth may have come just before
-                time.sleep(0.01)
+            wait_until(lambda: "unplugged" in caplog.text)  # the fourth may have come before
     assert has_events[:3] == [True] * 3
     assert has_events[4:] == [False, True]  # and it is back
 

@@ -44,7 +44,7 @@ def test_pictures_come_in_the_order_of_their_names(tmp_path, writing):
         for number in range(5):
             write_picture(tmp_path / f"{number + 1:03}.png", number)
             (tmp_path / f"{number + 1:03}.txt").write_text("a note beside it")
-            time.sleep(0.05)
+            time.sleep(0.05)  # plays: a camera that writes one after the other
 
     with nothing_left():
         source = folder(tmp_path)
@@ -65,7 +65,7 @@ def test_a_file_counts_when_it_is_whole(tmp_path, writing):
         with (tmp_path / "a.mp4").open("wb", buffering=0) as file:
             for part in range(3):
                 file.write(content[part * len(content) // 3 : (part + 1) * len(content) // 3])
-                time.sleep(0.4)
+                time.sleep(0.4)  # plays: a camera that writes in parts
 
     with nothing_left():
         source = folder(tmp_path)
@@ -87,7 +87,7 @@ def test_segments_follow_each_other_on_one_clock(tmp_path, writing):
     def write():
         for index, segment in enumerate(segments):
             os.rename(segment, tmp_path / f"{index}.ts")  # noqa: PTH104 (one call, at once)
-            time.sleep(0.4)
+            time.sleep(0.4)  # plays: the length of a segment
 
     with nothing_left():
         source = folder(tmp_path)

@@ -76,7 +76,7 @@ def test_a_camera_that_sends_jpegs_in_parts():
             PIL.Image.fromarray(frame).save(file, "JPEG")
             head = f"Content-Type: image/jpeg\r\nContent-Length: {len(file.getvalue())}\r\n\r\n"
             connection.sendall(b"--frame\r\n" + head.encode() + file.getvalue() + b"\r\n")
-            time.sleep(0.05)
+            time.sleep(0.05)  # plays: the camera's pace
         wait_for_end(connection)
 
     with http_camera(script) as server, nothing_left():
@@ -123,7 +123,7 @@ def test_a_camera_that_falls_silent_counts_as_gone(video):
         assert len(server.requests) == 2
 
 
-def test_a_file_over_http_plays_at_its_pace_and_ends(video):
+def test_a_file_over_http_plays_at_its_pace_and_ends(video, paced):
     def script(connection, number):
         connection.sendall(
             HEAD.replace(b"\r\n\r\n", f"\r\nContent-Length: {len(video)}\r\n\r\n".encode())
@@ -132,12 +132,9 @@ def test_a_file_over_http_plays_at_its_pace_and_ends(video):
 
     with http_camera(script) as server, nothing_left():
         source = open_source(server.url)
-        start_s, stamps = None, []
-        for arrival in source.arrivals():
-            start_s = start_s or time.monotonic()
-            stamps.append((time.monotonic() - start_s, arrival))
-    assert [number_of(arrival.frame) for _, arrival in stamps] == list(range(50))
-    assert stamps[-1][0] > 1.5
+        arrivals = list(source.arrivals())
+    assert [number_of(arrival.frame) for arrival in arrivals] == list(range(50))
+    assert sum(paced.waits_s) == pytest.approx(49 / 25)
     assert source.counts.dropped == 0
 
 
@@ -178,7 +175,7 @@ def test_bytes_that_trickle_are_no_video():
         connection.sendall(HEAD)
         while True:
             connection.sendall(b"\x47")
-            time.sleep(0.2)
+            time.sleep(0.2)  # plays: a trickle
 
     assert "no picture came" in refusal(script)
 
@@ -262,9 +259,7 @@ def test_the_process_that_decodes_is_confined_and_ends_with_the_source(video):
         (pid,) = children() - before
         status = Path(f"/proc/{pid}/status").read_text()
         limits = Path(f"/proc/{pid}/limits").read_text()
-        start_s = time.monotonic()
         source.close()
-        assert time.monotonic() - start_s < 20
     assert "Seccomp:\t2" in status
     assert "NoNewPrivs:\t1" in status
     assert any(
@@ -299,9 +294,14 @@ def test_closing_does_not_wait_for_a_host_that_does_not_answer():
             one.connect_ex(full.getsockname())
         source = open_source(f"http://127.0.0.1:{full.getsockname()[1]}/live.ts")
         with nothing_left():
-            closing = threading.Timer(0.5, source.close)
+            asked_to_close = threading.Event()
+
+            def close():
+                asked_to_close.set()
+                source.close()
+
+            closing = threading.Timer(0.5, close)
             closing.start()
-            start_s = time.monotonic()
             assert list(source.arrivals()) == []
+            assert asked_to_close.is_set()
             closing.join()
-        assert 0.4 < time.monotonic() - start_s < 60

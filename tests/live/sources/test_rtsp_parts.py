@@ -210,7 +210,7 @@ def test_a_hostile_camera_is_an_error_and_leaves_nothing(answer):
         with connection:
             connection.recv(1 << 16)
             connection.sendall(answer)
-            time.sleep(0.3)
+            time.sleep(0.3)  # plays: a camera that says no more, and hangs up
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = threading.Thread(target=serve, name="test server")

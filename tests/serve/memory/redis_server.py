@@ -4,11 +4,12 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import wait_until
 
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
@@ -26,15 +27,14 @@ def running_redis() -> Iterator[str]:
         process = subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL)
         try:
             client = redis.Redis(unix_socket_path=str(socket))
-            deadline = time.monotonic() + 30
-            while True:
-                try:
-                    client.ping()
-                    break
-                except redis.ConnectionError:
-                    assert time.monotonic() < deadline
-                    assert process.poll() is None
-                    time.sleep(0.05)
+
+            def is_up() -> bool:
+                assert process.poll() is None
+                with contextlib.suppress(redis.ConnectionError):
+                    return bool(client.ping())
+                return False
+
+            wait_until(is_up, "Redis")
             yield f"unix://{socket}"
         finally:
             process.terminate()

@@ -1,7 +1,6 @@
 """The thread of lessons: in turn, bounded, and gone when it is closed."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -106,7 +105,9 @@ def test_closing_ends_the_thread_and_later_lessons_are_left_out():
     training.settle()
     assert not any(thread is training._thread for thread in threading.enumerate())
     learner.give(log)
+    thread = training._thread
     training.ask(learner)
-    time.sleep(0.05)
-    assert not training._thread.is_alive()
+    assert not training._waiting
+    assert training._thread is thread
+    assert not thread.is_alive()
     training.close()
