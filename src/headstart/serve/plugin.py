@@ -31,6 +31,8 @@ from headstart.serve.access_log import AccessLog
 from headstart.serve.admission import Admission
 from headstart.serve.answering import Answering
 from headstart.serve.asgi import App, Message, Receive, Scope, Send
+from headstart.serve.connections.open_connections import OpenConnections
+from headstart.serve.connections.uvicorn_protocols import bound_connections
 from headstart.serve.entrance import Entrance
 from headstart.serve.gateway import Gateway
 from headstart.serve.heartbeat import Heartbeat
@@ -50,7 +52,7 @@ from headstart.serve.memory.store import open_store
 from headstart.serve.parsed_request import RequestParser
 from headstart.serve.prediction import Spelling
 from headstart.serve.quota import Quota
-from headstart.serve.settings import Limits, Settings, SettingsError
+from headstart.serve.settings import Settings, SettingsError
 from headstart.serve.tenant_logs import TenantLogs
 
 _log = logging.getLogger("headstart")
@@ -73,6 +75,7 @@ class HeadstartMiddleware:
         self._tenant_logs: TenantLogs | None = None
         self._keeper: MemoryKeeper | None = None
         self._draining: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and end."""
@@ -144,7 +147,9 @@ class HeadstartMiddleware:
         heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
         entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
         self._state = state
-        _bound_sockets(state.server.config, settings.limits)
+        connections = OpenConnections()
+        bound_connections(state.server.config, settings.limits, connections)
+        self._watching = asyncio.ensure_future(connections.watch())
         cameras = None
         if (view := _view(config, settings)).num_frames is not None:
             target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
@@ -211,6 +216,8 @@ class HeadstartMiddleware:
         await asyncio.gather(*(kind.drain() for kind in kinds))
 
     def _close(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
         if self._live is not None:
             self._live.close()
             self._live = None
@@ -234,15 +241,6 @@ class HeadstartMiddleware:
                 self._tenant_logs.close()
             self._access_log.close()
             self._gateway = None
-
-
-def _bound_sockets(config: Any, limits: Limits) -> None:
-    """Bound a socket's messages before they are read: uvicorn reads its settings for each socket.
-
-    Pictures are compressed already, and what is compressed once more may grow without end.
-    """
-    config.ws_max_size = limits.max_live_message_bytes
-    config.ws_per_message_deflate = False
 
 
 def _view(model_config: Any, settings: Settings) -> View:

@@ -1,0 +1,188 @@
+"""What uvicorn speaks on a connection, with bounds that it does not have. All contact with it.
+
+uvicorn 0.54 reads the classes of its protocols from its configuration for each connection. It
+parses whatever has arrived at once, however much that is, and puts requests that follow one
+another on one connection into a list without end.
+"""
+
+import asyncio
+from typing import Any
+
+from headstart.errors import HeadstartError
+from headstart.serve.connections.connection import Connection
+from headstart.serve.connections.open_connections import OpenConnections
+from headstart.serve.settings import Limits
+
+MAX_PIPELINE = 8
+"""Requests of one connection that wait for the one under way."""
+MAX_HEAD_BYTES = 64 << 10
+"""Of one request: its first line and its headers. Also of what follows a body."""
+HEAD_PIECE_BYTES = 4 << 10
+BODY_PIECE_BYTES = 16 << 10
+FRAMES_PIECE_BYTES = 4 << 10
+
+
+_HTTP_METHODS = (
+    "on_header",
+    "on_headers_complete",
+    "on_body",
+    "on_message_complete",
+    "on_response_complete",
+    "send_400_response",
+)
+_HTTP_STATE = ("pipeline", "cycle")
+
+
+class UvicornError(HeadstartError):
+    """Another uvicorn than the one that this package knows."""
+
+
+def bound_connections(config: Any, limits: Limits, connections: OpenConnections) -> None:
+    """Let a server of uvicorn's with this configuration speak through these connections.
+
+    Pictures are compressed already, and what is compressed once more may grow without end.
+    """
+    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+    for name, its, known in (
+        ("http_protocol_class", "HTTP", HttpToolsProtocol),
+        ("ws_protocol_class", "WebSockets", WebSocketsSansIOProtocol),
+    ):
+        found = getattr(config, name, None)
+        _require(found is known, f"speaks {its} with {found!r}")
+    http = bounded_http(HttpToolsProtocol)
+
+    def opened(
+        config: Any, server_state: Any, app_state: Any, _loop: Any = None
+    ) -> asyncio.Protocol:
+        loop = _loop or asyncio.get_running_loop()
+        spoken = http(config, server_state, app_state, loop)
+        return HttpConnection(spoken, connections, loop)
+
+    config.http_protocol_class = opened
+    config.ws_protocol_class = bounded_socket(WebSocketsSansIOProtocol)
+    config.ws_max_size = limits.max_live_message_bytes
+    config.ws_per_message_deflate = False
+
+
+class HttpConnection(Connection):
+    """A connection on which HTTP is spoken first."""
+
+    def __init__(
+        self, http: Any, connections: OpenConnections, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(loop, connections.clock, connections.remove)
+        self._http, self._connections = http, connections
+        http.connection = self
+
+    def connection_made(self, transport: Any) -> None:
+        """A client has connected."""
+        held = self.opened(transport)
+        self.speak(self._http)
+        self._connections.wait(self)
+        self._http.connection_made(held)
+
+    def has_request(self, has_one: bool) -> None:
+        """Whether a request is under way from now on."""
+        (self._connections.work if has_one else self._connections.wait)(self)
+        self.go_on()
+
+
+def bounded_http(http: Any) -> Any:
+    """uvicorn's HTTP/1.1 with bounds."""
+    for name in _HTTP_METHODS:
+        _require(hasattr(http, name), f"has no {name} in its {http.__name__}")
+    for name in _HTTP_STATE:
+        found = name in http.__init__.__code__.co_names
+        _require(found, f"keeps no {name} in its {http.__name__}")
+
+    class BoundedHttp(http):
+        """Its callbacks are called by the parser, within `data_received`."""
+
+        connection: HttpConnection
+
+        num_parts = 0
+        _num_head_bytes = 0
+        _is_in_body = False
+
+        @property
+        def is_busy(self) -> bool:
+            return bool(self.pipeline)
+
+        def piece_of(self, held: bytes, start: int) -> int:
+            """A body as it comes; of heads one at a time."""
+            if self._is_in_body:
+                return start + BODY_PIECE_BYTES
+            end = held.find(b"\r\n\r\n", start, start + HEAD_PIECE_BYTES)
+            return end + 4 if end >= 0 else start + HEAD_PIECE_BYTES
+
+        def data_received(self, data: bytes) -> None:
+            self._num_head_bytes += len(data)
+            super().data_received(data)
+            if self._num_head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+                self._refuse("The head of this request is too long.")
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            self.num_parts += 1
+            super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            self.num_parts += 1
+            self._num_head_bytes = 0
+            if len(self.pipeline) >= MAX_PIPELINE:
+                raise BufferError("too many requests follow one another")
+            self._is_in_body = True
+            super().on_headers_complete()
+            self.connection.has_request(True)
+
+        def on_body(self, body: bytes) -> None:
+            self.num_parts += 1
+            self._num_head_bytes = 0
+            super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            self._is_in_body = False
+            self._num_head_bytes = 0
+            super().on_message_complete()
+
+        def on_response_complete(self) -> None:
+            waits = bool(self.pipeline)
+            super().on_response_complete()
+            self.connection.has_request(waits)
+
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(msg)
+
+        def _refuse(self, message: str) -> None:
+            # Words in the middle of another answer would be taken for a part of it.
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.transport.abort()
+            else:
+                super().send_400_response(message)
+
+    return BoundedHttp
+
+
+def bounded_socket(socket: Any) -> Any:
+    """uvicorn's WebSockets in pieces."""
+
+    class BoundedSocket(socket):
+        """From the handshake on."""
+
+        is_busy = False
+        num_parts = 0
+
+        def piece_of(self, held: bytes, start: int) -> int:
+            return start + FRAMES_PIECE_BYTES
+
+    return BoundedSocket
+
+
+def _require(is_so: bool, otherwise: str) -> None:
+    if not is_so:
+        raise UvicornError(
+            f"the installed uvicorn {otherwise}, and headstart bounds what clients may send to"
+            " 0.54's HttpToolsProtocol only; install the versions that it is made for: pip install"
+            " 'uvicorn[standard]==0.54.0'"
+        )
