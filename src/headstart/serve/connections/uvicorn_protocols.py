@@ -6,10 +6,12 @@ another on one connection into a list without end.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from headstart.errors import HeadstartError
 from headstart.serve.connections.connection import Connection
+from headstart.serve.connections.frames import Frames
 from headstart.serve.connections.open_connections import OpenConnections
 from headstart.serve.settings import Limits
 
@@ -19,7 +21,8 @@ MAX_HEAD_BYTES = 64 << 10
 """Of one request: its first line and its headers. Also of what follows a body."""
 HEAD_PIECE_BYTES = 4 << 10
 BODY_PIECE_BYTES = 16 << 10
-FRAMES_PIECE_BYTES = 4 << 10
+REFUSED = 1008
+"""A socket is closed with this code over its frames."""
 
 
 _HTTP_METHODS = (
@@ -31,6 +34,8 @@ _HTTP_METHODS = (
     "send_400_response",
 )
 _HTTP_STATE = ("pipeline", "cycle")
+_SOCKET_METHODS = ("data_received", "send", "handle_parser_exception")
+_SOCKET_STATE = ("conn", "handshake_complete")
 
 
 class UvicornError(HeadstartError):
@@ -61,7 +66,7 @@ def bound_connections(config: Any, limits: Limits, connections: OpenConnections)
         return HttpConnection(spoken, connections, loop)
 
     config.http_protocol_class = opened
-    config.ws_protocol_class = bounded_socket(WebSocketsSansIOProtocol)
+    config.ws_protocol_class = bounded_socket(WebSocketsSansIOProtocol, connections.clock)
     config.ws_max_size = limits.max_live_message_bytes
     config.ws_per_message_deflate = False
 
@@ -164,17 +169,44 @@ def bounded_http(http: Any) -> Any:
     return BoundedHttp
 
 
-def bounded_socket(socket: Any) -> Any:
-    """uvicorn's WebSockets in pieces."""
+def bounded_socket(socket: Any, clock: Callable[[], float]) -> Any:
+    """uvicorn's WebSockets with bounds."""
+    for name in _SOCKET_METHODS:
+        _require(hasattr(socket, name), f"has no {name} in its {socket.__name__}")
+    for name in _SOCKET_STATE:
+        found = name in socket.__init__.__code__.co_names
+        _require(found, f"keeps no {name} in its {socket.__name__}")
 
     class BoundedSocket(socket):
         """From the handshake on."""
 
-        is_busy = False
-        num_parts = 0
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            self._frames = Frames(clock)
+
+        @property
+        def is_busy(self) -> bool:
+            """Before the handshake is answered a client has nothing to say."""
+            return not self.handshake_complete
+
+        @property
+        def num_parts(self) -> int:
+            return self._frames.num_frames
 
         def piece_of(self, held: bytes, start: int) -> int:
-            return start + FRAMES_PIECE_BYTES
+            return self._frames.piece_of(held, start)
+
+        def data_received(self, data: bytes) -> None:
+            if self._frames.excess and not self.transport.is_closing():
+                self.conn.fail(REFUSED, self._frames.excess)
+                self.handle_parser_exception()
+            else:
+                super().data_received(data)
+
+        async def send(self, message: Any) -> None:
+            await super().send(message)
+            if message["type"] == "websocket.accept":
+                self.transport.resume_reading()
 
     return BoundedSocket
 

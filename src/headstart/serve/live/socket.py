@@ -32,8 +32,8 @@ from headstart.serve.settings import Limits
 LOOK_S = 1.0
 """How often counts are sent, and the key and the idle time are checked."""
 RETRY_AFTER_S = 1
-UNREADABLE_CODES = (1002, 1003, 1007, 1009)
-"""With these uvicorn closes over a message that is no message, or too long."""
+UNREADABLE_CODES = (1002, 1003, 1007, 1008, 1009)
+"""With these uvicorn closes over a message that is no message, or too long; 1008 is over frames."""
 REFUSALS = (CloseCode.REFUSED, CloseCode.TRY_LATER)
 """With these the server closes over what the client sent, or over a limit."""
 LAST_WORDS_S = 5.0
