@@ -5,7 +5,7 @@ import pytest
 from tests.speculation.scripted import Script, Scripted
 
 from headstart.errors import DraftingError
-from headstart.speculation.cascade import MAX_REQUESTS, Cascade
+from headstart.speculation.cascade import MAX_FAILED_TENANTS, MAX_REQUESTS, Cascade
 from headstart.speculation.draft import NOTHING, Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.expectations import MIN_MEMORY_TOKENS
@@ -201,5 +201,46 @@ def test_a_drafter_that_fails_is_dismissed_and_the_others_go_on(method, caplog):
         cascade.propose(request, [], 8)
         assert cascade.propose(request, [5], 8).tokens == (6, 7)
         cascade.finish(request, (5, 6, 7))
-    assert [drafter.name for drafter in cascade.drafters] == [other.name]
     assert caplog.text.count("is not asked any more") == 1
+    cascade.begin(DraftRequest("third", CAMERA, "q"))
+    assert cascade.order("third", is_opening=True) == [other.name]
+
+
+class Cracking(Scripted):
+    """Fails for some tenants."""
+
+    name = "cracking"
+
+    def __init__(self, answers, tenants):
+        super().__init__(answers)
+        self._tenants, self._asked = set(tenants), {}
+
+    def begin(self, request):
+        self._asked[request.id] = request.stream.tenant
+        super().begin(request)
+
+    def propose(self, request_id, confirmed, max_tokens):
+        if self._asked[request_id] in self._tenants:
+            raise RuntimeError("out of order")
+        return super().propose(request_id, confirmed, max_tokens)
+
+
+def test_a_drafter_that_fails_for_one_tenant_drafts_for_the_others():
+    answers = dict.fromkeys(("first", "second", "third"), (5, 6, 7))
+    cascade = Cascade([Cracking(answers, ["north"])], TEXT)
+    drafts = {}
+    for request, tenant in (("first", "north"), ("second", "south"), ("third", "north")):
+        cascade.begin(DraftRequest(request, StreamKey(tenant, "camera"), "q"))
+        drafts[request] = cascade.propose(request, [], 8).tokens
+        cascade.finish(request, (5, 6, 7))
+    assert drafts == {"first": (), "second": (5, 6, 7), "third": ()}
+
+
+def test_a_drafter_that_fails_for_many_tenants_drafts_for_nobody():
+    names = [f"tenant-{number}" for number in range(MAX_FAILED_TENANTS)]
+    answers = dict.fromkeys([*names, "sound"], (5, 6, 7))
+    cascade, found = Cascade([Cracking(answers, names)], TEXT), []
+    for tenant in [*names, "sound"]:
+        cascade.begin(DraftRequest(tenant, StreamKey(tenant, "camera"), "q"))
+        found.append(cascade.propose(tenant, [], 8).tokens)
+    assert found == [()] * len(answers)

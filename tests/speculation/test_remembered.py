@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
@@ -146,3 +148,48 @@ def test_a_posted_source_comes_along_too():
         engine.propose("asked", (), 16)
         engine.finish("asked", [1, 2, 3])
     assert "drafter" in Remembered(engine).export("north", "front")["earned"]
+
+
+class Quoting(Ngram):
+    """Drafts from another drafter's memory, as a bridge does."""
+
+    name = "quoting"
+
+    def __init__(self, memory):
+        super().__init__()
+        self._memory = memory
+
+    def propose(self, request_id, confirmed, max_tokens):
+        return self._memory.propose(request_id, confirmed, max_tokens)
+
+
+@pytest.mark.parametrize("method", ["begin", "finish"])
+def test_what_a_memory_that_failed_holds_is_still_forgotten(method, monkeypatch):
+    memory = Memory()
+    engine = Cascade([memory, Quoting(memory)], TextVocabulary(100))
+    for tenant in ("north", "south"):
+        answer(engine, "front", [1, 2, 3], tenant)
+    engine.begin(DraftRequest("under way", StreamKey("north", "front"), "who?"))
+    with monkeypatch.context() as broken:
+        broken.setattr(memory, method, lambda *_: 1 / 0)
+        answer(engine, "front", [1, 2, 3])
+    remembered = Remembered(engine)
+    assert engine.propose("under way", (), 8).source == "quoting"  # it reads what is there
+    assert remembered.streams("north")  # and so must whoever deletes it
+    remembered.forget_tenant("north")
+    assert not remembered.streams("north")
+    assert engine.propose("under way", (), 8).tokens == ()
+    assert remembered.streams("south")
+    assert answer(engine, "front", [1, 2, 3], "south").tokens == (1, 2, 3)
+
+
+def test_a_memory_that_failed_keeps_no_request_alive(monkeypatch):
+    memory = Memory()
+    engine = Cascade([memory], TextVocabulary(100))
+    engine.begin(DraftRequest("asked", StreamKey("north", "front"), "who?"))
+    with monkeypatch.context() as broken:
+        broken.setattr(memory, "propose", lambda *_: 1 / 0)
+        engine.propose("asked", (), 8)
+    engine.finish("asked", (1, 2))
+    assert not memory._requests
+    assert not Remembered(engine).streams("north")  # nor did it learn

@@ -166,8 +166,8 @@ def test_a_drafter_that_fails_meanwhile_is_dismissed(clock, method, caplog):
     setattr(slow, method, fail)
     for number in range(3):
         answer_with(cascade, str(number))
-    assert [drafter.name for drafter in cascade.drafters] == ["quick"]
-    assert not cascade.prepares
+    cascade.begin(DraftRequest("after", CAMERA, "q"))
+    assert cascade.order("after", is_opening=True) == ["quick"]
     assert caplog.text.count("is not asked any more") == 1
 
 

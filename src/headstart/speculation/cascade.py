@@ -13,7 +13,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import ceil
 from threading import Lock
@@ -43,6 +43,7 @@ _log = logging.getLogger(__name__)
 MAX_REQUESTS = 4096  # alive at a time; beyond this the oldest was lost by the engine
 MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
 MAX_JUDGING_S = 0.002  # of one answer, over drafts of one source that were not asked for
+MAX_FAILED_TENANTS = 16  # a drafter that failed for so many is out of order, and not one's words
 MAX_MEANWHILE_S = 0.010  # of one pass: a drafter that begins later may not be done when it is over
 
 
@@ -74,12 +75,14 @@ class Cascade:
         self._expected = Expectations(trust_less_on_change, budget)
         self.earnings = self._expected.earnings
         self._requests: OrderedDict[str, DraftedRequest] = OrderedDict()
+        self._failed: dict[str, set[str]] = {}
+        """Drafters that failed, and the tenants of the requests on which they did."""
         self._lock = Lock()  # guards the table of requests, and who posted
         self._clock = clock
 
     @property
     def drafters(self) -> Collection[Drafter]:
-        """Those it was built with."""
+        """Those it was built with; one that failed still holds what it remembers."""
         return self._drafters.values()
 
     def begin(self, request: DraftRequest) -> None:
@@ -89,8 +92,8 @@ class Cascade:
             self._requests[request.id] = DraftedRequest(request, DraftBoard(self._vocabulary))
             if len(self._requests) > MAX_REQUESTS:
                 lost = next(iter(self._requests))
-        for source, drafter in list(self._drafters.items()):
-            with self._dismissing(source):
+        for source, drafter in self._drafting(request.stream.tenant):
+            with self._dismissing(source, request.stream.tenant):
                 drafter.begin(request)
         if lost is not None:
             self.finish(lost, ())
@@ -127,23 +130,28 @@ class Cascade:
             state = self._requests.get(request_id)
             if state is None:
                 continue
-            for source, drafter in list(self._preparing.items()):
+            tenant = state.request.stream.tenant
+            for source, drafter in self._preparing.items():
                 if self._clock() >= until_s:
                     return
+                if self._has_failed(source, tenant):
+                    continue
                 if (asked := state.unheard(source)) is not None:
                     draft = self._ask(state, source, confirmed, asked.max_tokens)
                     asked.drafts[source] = draft
                 else:
-                    with self._dismissing(source):
+                    with self._dismissing(source, tenant):
                         drafter.prepare(request_id)
 
     def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
         """Show a request's clip to the drafters that look at it."""
-        if request_id in self._requests:
-            for source, drafter in list(self._drafters.items()):
-                if isinstance(drafter, SeeingDrafter):
-                    with self._dismissing(source):
-                        drafter.see(request_id, features)
+        if (state := self._requests.get(request_id)) is None:
+            return
+        tenant = state.request.stream.tenant
+        for source, drafter in self._drafting(tenant):
+            if isinstance(drafter, SeeingDrafter):
+                with self._dismissing(source, tenant):
+                    drafter.see(request_id, features)
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
         """How the answer may go on after ``confirmed``."""
@@ -194,9 +202,12 @@ class Cascade:
             return
         if answer:
             self._judge(state, answer)
-        for source, drafter in list(self._drafters.items()):
-            with self._dismissing(source):
-                drafter.finish(request_id, answer)
+        tenant = state.request.stream.tenant
+        for source, drafter in self._drafters.items():
+            # One that failed forgets the request, and learns no more.
+            has_failed = self._has_failed(source, tenant)
+            with suppress(Exception) if has_failed else self._dismissing(source, tenant):
+                drafter.finish(request_id, () if has_failed else answer)
 
     def order(self, request_id: str, is_opening: bool) -> list[str]:
         """The sources of a request, in the order in which they are asked."""
@@ -208,7 +219,8 @@ class Cascade:
         if known := state.sources.get(is_opening):
             return known
         with self._lock:
-            names = [*self._drafters, *state.posted_at_s]
+            names = [source for source, _ in self._drafting(state.request.stream.tenant)]
+            names += state.posted_at_s
             known = state.sources[is_opening] = self._expected.order(
                 state.request, names, is_opening
             )
@@ -221,12 +233,15 @@ class Cascade:
         drafter = self._drafters.get(source)
         if drafter is None:
             return state.board.propose(confirmed, limit, (source,))
+        tenant = state.request.stream.tenant
+        if self._has_failed(source, tenant):
+            return NOTHING
         begun_s = self._clock()
         found: Sequence[int] = ()
         try:
             found = drafter.propose(state.request.id, confirmed, limit)
         except Exception:
-            self._dismiss(source)
+            self._dismiss(source, tenant)
         now_s = self._clock()
         self._expected.asking.note(source, not confirmed, now_s - begun_s)
         if not found or not (tokens := state.board.text(found)[:limit]):
@@ -234,18 +249,28 @@ class Cascade:
         match = found.match if isinstance(found, Found) else 0
         return Draft(tokens, source, now_s, len(confirmed), match)
 
+    def _drafting(self, tenant: str) -> list[tuple[str, Drafter]]:
+        """The drafters that have not failed for a tenant."""
+        return [row for row in self._drafters.items() if not self._has_failed(row[0], tenant)]
+
+    def _has_failed(self, source: str, tenant: str) -> bool:
+        failed = self._failed.get(source)
+        return failed is not None and (tenant in failed or len(failed) >= MAX_FAILED_TENANTS)
+
     @contextmanager
-    def _dismissing(self, source: str) -> Iterator[None]:
+    def _dismissing(self, source: str, tenant: str) -> Iterator[None]:
         try:
             yield
         except Exception:
-            self._dismiss(source)
+            self._dismiss(source, tenant)
 
-    def _dismiss(self, source: str) -> None:
-        """A drafter that fails drafts no more: its failure must not end the engine."""
-        _log.exception("the drafter %s failed, and is not asked any more", source)
-        self._drafters.pop(source, None)
-        self._preparing.pop(source, None)
+    def _dismiss(self, source: str, tenant: str) -> None:
+        """A drafter that fails drafts no more for a tenant: its failure must not end the engine.
+
+        Nor may one tenant's words take it from the others.
+        """
+        _log.exception("the drafter %s failed, and is not asked any more for this tenant", source)
+        self._failed.setdefault(source, set()).add(tenant)
 
     def _judge_refused(self, state: DraftedRequest, confirmed: Sequence[int]) -> None:
         """Judge the last drafts that the target has refused by now: it is known how far they got.
@@ -265,7 +290,8 @@ class Cascade:
                 state.sources.clear()
 
     def _judge(self, state: DraftedRequest, answer: Sequence[int]) -> None:
-        for source in [*self._drafters, *state.posted_at_s]:
+        drafting = [source for source, _ in self._drafting(state.request.stream.tenant)]
+        for source in [*drafting, *state.posted_at_s]:
             passes = []
             for asked in self._judged_passes(state, source):
                 # A draft that was not there yet earned nothing. A redrafted one counts as it ended.
