@@ -216,7 +216,7 @@ def play(plan: Plan, max_draft_tokens: int) -> tuple[dict[str, Said], Counts]:
         plan.num_in_flight,
     )
     if plan.is_paced and max_draft_tokens:
-        player.scheduler._pace = AnyPace(plan.seed)
+        player.scheduler._paced_steps.pace = AnyPace(plan.seed)
     happenings: list[tuple[int, Callable[[], None]]] = []
     for asked in plan.asked:
         for number, turn in enumerate(asked.turns):

@@ -9,7 +9,7 @@ made of it. Tokens are drawn by vLLM's own samplers (`tests/schedule_sampling.py
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -123,7 +123,7 @@ class AnyPace(PromptPace):
         super().__init__(PassCosts())
         self._dice = Random(seed)
 
-    def room(self, answers: Sequence[str]) -> int | None:
+    def room(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
         return self._dice.choice([None, 0, 0, 1, 5, 17, 40]) if answers else None
 
 

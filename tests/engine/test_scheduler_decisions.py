@@ -28,10 +28,10 @@ pytestmark = pytest.mark.engine
 PROMPT = tuple(range(3, 3 + 2 * BLOCK_SIZE + 1))  # asked again, all but one token is cached
 
 
-def asked(name, prompt=PROMPT, turns=None, session_id=None, told=None, **params):
+def asked(name, prompt=PROMPT, turns=None, session_id=None, told=None, priority=0, **params):
     extra_args = None if told is None else {"headstart": told}
     given = {"ignore_eos": True, "extra_args": extra_args, **params}
-    return Asked(name, turns or (Turn(prompt, given),), session_id=session_id)
+    return Asked(name, turns or (Turn(prompt, given),), priority, session_id)
 
 
 def play(player, *requests):
@@ -100,19 +100,19 @@ class Fixed(PromptPace):
         super().__init__(PassCosts())
         self._num_tokens = num_tokens
 
-    def room(self, answers):
+    def room(self, answers, prompts):
         return self._num_tokens if answers else None
 
 
-def begin_answering(player, name):
-    player.add(asked(name, max_tokens=60))
+def begin_answering(player, name, **given):
+    player.add(asked(name, max_tokens=60, **given))
     while not player.scheduler.requests[name].num_output_tokens:
         player.step()
 
 
 def test_beside_an_answer_no_more_of_a_prompt_is_computed_than_there_is_room_for():
     player = Player(scheduler(8))
-    player.scheduler._pace = Fixed(10)
+    player.scheduler._paced_steps.pace = Fixed(10)
     begin_answering(player, "under way")
     other = tuple(range(40, 40 + 33))
     player.add(asked("other", other, told={"draft": likely_answer(other, 8)}))
@@ -128,12 +128,12 @@ def test_a_prompt_that_was_begun_first_does_not_hold_up_an_answer():
     begin_answering(player, "under way")
     long = tuple(range(50, 50 + 80))
     player.add(asked("long", long))
-    player.scheduler._pace = Fixed(0)
+    player.scheduler._paced_steps.pace = Fixed(0)
     player.scheduler.running.reverse()
     for _ in range(5):
         step = player.step()
         assert step.num_scheduled_tokens == {"under way": 1}
-    player.scheduler._pace = Fixed(15)
+    player.scheduler._paced_steps.pace = Fixed(15)
     step = player.step()
     assert step.num_scheduled_tokens == {"under way": 1, "long": 15}
     player.scheduler.running.reverse()  # as if the prompt had come first
@@ -143,7 +143,7 @@ def test_a_prompt_that_was_begun_first_does_not_hold_up_an_answer():
 
 def test_the_prompt_of_a_sampled_request_is_not_split_on_a_cpu():
     player = Player(scheduler(8))
-    player.scheduler._pace = Fixed(1)
+    player.scheduler._paced_steps.pace = Fixed(1)
     begin_answering(player, "under way")
     player.add(asked("sampled", tuple(range(9, 49)), temperature=1.0, seed=7))
     assert player.step().num_scheduled_tokens == {"under way": 1, "sampled": 40}
@@ -151,7 +151,7 @@ def test_the_prompt_of_a_sampled_request_is_not_split_on_a_cpu():
 
 def test_prompts_alone_take_the_whole_step():
     player = Player(scheduler(8))
-    player.scheduler._pace = Fixed(1)
+    player.scheduler._paced_steps.pace = Fixed(1)
     player.add(asked("alone"))
     assert player.step().num_scheduled_tokens == {"alone": len(PROMPT)}
     assert player.scheduler.max_num_scheduled_tokens == 256

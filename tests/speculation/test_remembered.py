@@ -175,11 +175,11 @@ def test_what_a_memory_that_failed_holds_is_still_forgotten(method, monkeypatch)
         answer(engine, "front", [1, 2, 3])
     remembered = Remembered(engine)
     assert engine.propose("under way", (), 8).source == "quoting"  # it reads what is there
-    assert remembered.streams("north")  # and so must whoever deletes it
+    assert remembered.streams("north", None, 9)  # and so must whoever deletes it
     remembered.forget_tenant("north")
-    assert not remembered.streams("north")
+    assert not remembered.streams("north", None, 9)
     assert engine.propose("under way", (), 8).tokens == ()
-    assert remembered.streams("south")
+    assert remembered.streams("south", None, 9)
     assert answer(engine, "front", [1, 2, 3], "south").tokens == (1, 2, 3)
 
 
@@ -192,4 +192,4 @@ def test_a_memory_that_failed_keeps_no_request_alive(monkeypatch):
         engine.propose("asked", (), 8)
     engine.finish("asked", (1, 2))
     assert not memory._requests
-    assert not Remembered(engine).streams("north")  # nor did it learn
+    assert not Remembered(engine).streams("north", None, 9)  # nor did it learn

@@ -53,6 +53,12 @@ class Sources:
     """Draft less, or not at all, where drafts have not paid lately."""
     resync: bool = True
     """A drafter whose words were refused goes on from the target's."""
+    paced: bool = True
+    """While drafts shorten answers, hold prompts back for a moment beside those left behind.
+
+    Off, first words come as soon as vLLM alone would bring them, and answers that nobody drafts for
+    wait longer: for where the first word counts and the last does not.
+    """
     warm: bool = True
     """A stream that knows little yet may quote the other streams of its tenant."""
     memory_log: Path | None = None
@@ -98,7 +104,7 @@ class Sources:
         A registered drafter is switched by its name, a further one is listed under ``drafters``.
         """
         registered = [row.name for row in REGISTERED]
-        names = ("drafters", "abstain", "resync", "warm", *_PATHS, *registered)
+        names = ("drafters", "abstain", "resync", "paced", "warm", *_PATHS, *registered)
         given = _known(names, given)
         more = given.pop("drafters", [])
         paths = {name: given.pop(name, None) for name in _PATHS}
@@ -123,6 +129,7 @@ class Sources:
             "drafters": more,
             "abstain": self.abstain,
             "resync": self.resync,
+            "paced": self.paced,
             "warm": self.warm,
             "memory_log": None if self.memory_log is None else str(self.memory_log),
             "bridge": None if self.bridge is None else str(self.bridge),

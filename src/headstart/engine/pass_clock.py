@@ -3,8 +3,10 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from vllm.v1.core.sched.output import SchedulerOutput
+if TYPE_CHECKING:
+    from vllm.v1.core.sched.output import SchedulerOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,12 @@ class PassClock:
         """The scheduler begins to lay out a pass."""
         self._begun_s = self._clock()
 
-    def laid_out(self, step: SchedulerOutput) -> None:
+    def laid_out(self, step: "SchedulerOutput") -> None:
         """The pass goes to the workers."""
         self._in_flight += 1
         self._timed = step if self._in_flight == 1 else None
 
-    def end(self, step: SchedulerOutput) -> TimedPass | None:
+    def end(self, step: "SchedulerOutput") -> TimedPass | None:
         """The pass is complete."""
         self._in_flight -= 1
         alone = id(self._timed) == id(step)

@@ -5,91 +5,112 @@ drafts make answers of a few passes, nearly every pass has somebody's prompt in 
 that needs more passes than others waits for as many more prompts. So each answer has an account. It
 waits for prompts as long as others did, and half as long again; after a quiet time, when nobody had
 to wait, as long as the prompts of a pass take. From then on it waits for them at most twice as long
-as it computes itself. While answers are alike, nothing is held back: an engine
-is fast with a full batch. What a pass and a token of a prompt take is measured, so the number of
-tokens follows the machine.
+as it computes itself.
+
+What an answer is spared, prompts wait for, and with them everybody's first word. So they are held
+back only while drafts say a good part of the words, and each for a fifth of the time that a pass's
+prompts take: that is enough to let answers of a few passes go first (`benchmarks/prompt_pace.py`).
+While answers are alike, nothing is held back: an engine is fast with a full batch. What a pass and
+a token of a prompt take is measured, so the number of tokens follows the machine.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from headstart.engine.pass_clock import TimedPass
 from headstart.speculation.pass_costs import PassCosts
 
 PATIENCE = 1.5  # of the usual wait for prompts, over a whole answer
 SHARE = 2.0  # of the time that an answer computes itself, once its patience is used up
+HELD = 0.2  # of the time that a pass's prompts take: for so long one is held back at most
 FADE = 0.9  # of the usual wait, with each further answer; and of what a pass has of prompts
+DRAFTED = 0.2  # of the words of late are drafts, or answers are not shortened worth speaking of
+DRAFTED_FADE = 0.98  # of the words that were said, with each further pass
 
 
 @dataclass(slots=True)
 class _Account:
+    held_before_s: float
+    """How long prompts had been held back when its own arrived."""
     computed_s: float = 0.0
     waited_s: float = 0.0
 
 
 class PromptPace:
-    """The accounts of the answers under way. Not thread-safe; no clock of its own."""
+    """The accounts of the requests there are. Not thread-safe; no clock of its own."""
 
-    def __init__(self, costs: PassCosts) -> None:
-        self._costs = costs
+    def __init__(self, costs: PassCosts, *, cuts_prompts: bool = True) -> None:
+        """Where the engine ``cuts_prompts`` nowhere, a pass computes all of them or none."""
+        self._costs, self._cuts_prompts = costs, cuts_prompts
         self._accounts: dict[str, _Account] = {}
         self._usual_s: float | None = None
         """For how long an answer of these days waits for prompts."""
         self._one_pass_s = 0.0
         """What the prompts in a pass take, where there are some."""
+        self._held_s = 0.0
+        """How long prompts have been held back, all in all."""
+        self._room: int | None = None
+        """Of the pass under way."""
+        self._said = self._accepted = 0.0
+        """Words of late, and how many of them were drafts."""
 
-    def room(self, answers: Sequence[str]) -> int | None:
-        """How many tokens of prompts the next pass may compute beside these answers.
+    def begin(self, request_id: str) -> None:
+        """A request has arrived."""
+        self._accounts[request_id] = _Account(self._held_s)
 
-        None stands for any number: nobody has waited for long, or nothing is known yet.
+    def room(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
+        """How many tokens of ``prompts`` the next pass may compute beside these answers.
+
+        None stands for any number: nobody has waited for long, a prompt has been held back for
+        long enough, drafts do not shorten answers, or nothing is known yet.
         """
+        room = self._left(answers, prompts)
+        self._room = room if self._cuts_prompts or not room else None
+        return self._room
+
+    def _left(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
         token_s, usual_s = self._costs.prompt_token_s, self._usual_s
-        if usual_s is None or not token_s:
+        if usual_s is None or not token_s or self._accepted < DRAFTED * self._said:
             return None
-        patience_s = PATIENCE * max(usual_s, self._one_pass_s)
-        late = [
-            account
-            for request_id in answers
-            if (account := self._accounts.get(request_id)) is not None
-            and account.waited_s > patience_s
-        ]
+        usual_s = max(usual_s, self._one_pass_s)
+        late = [one for one in self._known(answers) if one.waited_s > PATIENCE * usual_s]
         if not late:
+            return None
+        longest_s = self._held_s - min(
+            (one.held_before_s for one in self._known(prompts)), default=self._held_s
+        )
+        if longest_s >= HELD * self._one_pass_s:
             return None
         cost = self._costs.cost(len(answers))
         step_s = cost.step_s if cost is not None else 0.0
         left_s = min(SHARE * (one.computed_s + step_s) - one.waited_s for one in late)
         return max(0, int(left_s / token_s))
 
-    def pass_ended(
-        self,
-        answers: Sequence[str],
-        drafted_tokens: int,
-        prompt_tokens: int,
-        seconds: float,
-        aborted: Collection[str] = (),
-    ) -> None:
-        """A pass of these answers took so long, so many tokens of prompts computed in it.
-
-        Those ``aborted`` meanwhile were part of it, and are forgotten already.
-        """
-        prompts_s = 0.0
+    def pass_ended(self, timed: TimedPass, accepted_tokens: int) -> None:
+        """A pass is complete, so many drafted tokens of it accepted."""
+        prompts_s, batch, prompt_tokens = 0.0, len(timed.answers), timed.prompt_tokens
         if prompt_tokens:
-            batch = len(answers)
-            prompts_s = self._costs.observe_prompts(batch, drafted_tokens, prompt_tokens, seconds)
+            prompts_s = self._costs.observe_prompts(
+                batch, timed.drafted_tokens, prompt_tokens, timed.seconds
+            )
             before_s = self._one_pass_s or prompts_s
             self._one_pass_s = FADE * before_s + (1.0 - FADE) * prompts_s
-        computed_s = max(0.0, seconds - prompts_s)
-        for request_id in answers:
-            if request_id in aborted:
-                continue
-            account = self._accounts.get(request_id)
-            if account is None:
-                account = self._accounts[request_id] = _Account()
+        computed_s = max(0.0, timed.seconds - prompts_s)
+        if self._room is not None and prompt_tokens >= self._room:
+            self._held_s += computed_s  # left to themselves, prompts would have begun by now
+        self._room = None
+        self._accepted = DRAFTED_FADE * self._accepted + accepted_tokens
+        self._said = DRAFTED_FADE * self._said + accepted_tokens + batch
+        for account in self._known(timed.answers):
             account.computed_s += computed_s
             account.waited_s += prompts_s
 
     def forget(self, request_id: str) -> None:
         """The answer is complete, or begins anew."""
         account = self._accounts.pop(request_id, None)
-        if account is not None:
+        if account is not None and account.computed_s:
             before_s = account.waited_s if self._usual_s is None else self._usual_s
             self._usual_s = FADE * before_s + (1.0 - FADE) * account.waited_s
+
+    def _known(self, names: Iterable[str]) -> list[_Account]:
+        return [one for name in names if (one := self._accounts.get(name)) is not None]

@@ -36,6 +36,7 @@ from headstart.engine.engine_memory import answer_calls
 from headstart.engine.installation import require_engine
 from headstart.engine.kv_guessing import KvGuessing
 from headstart.engine.options import SchedulerOptions, check_drafting
+from headstart.engine.paced_steps import PacedSteps, cuts_prompts
 from headstart.engine.padded_sizes import padded_sizes
 from headstart.engine.pass_clock import PassClock
 from headstart.engine.prompt_pace import PromptPace
@@ -135,7 +136,8 @@ class HeadstartScheduler(Scheduler):
         if options.channel is not None:
             self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
         self._clock = PassClock()
-        self._pace = PromptPace(costs)
+        pace = PromptPace(costs, cuts_prompts=cuts_prompts(vllm_config))
+        self._paced_steps = PacedSteps(vllm_config, pace, paces=sources.paced)
         self._max_step_tokens: int = self.max_num_scheduled_tokens
         self._records: dict[str, PassRecord] = {}
         self._shown: set[str] = set()
@@ -156,6 +158,7 @@ class HeadstartScheduler(Scheduler):
     def _begin(self, request: Request) -> None:
         params, request_id = request.sampling_params, request.request_id
         self._forget(request_id)
+        self._paced_steps.pace.begin(request_id)
         self._withheld.begin(request_id, params)
         tags = RequestTags.parse(params.extra_args) if params is not None else None
         if tags is None and request.session_id is not None:
@@ -219,7 +222,7 @@ class HeadstartScheduler(Scheduler):
         self._records.pop(request_id, None)
         self._withheld.forget(request_id)
         self._shown.discard(request_id)
-        self._pace.forget(request_id)
+        self._paced_steps.pace.forget(request_id)
         if self._channel is not None:
             self._channel.end(request_id)
 
@@ -278,21 +281,18 @@ class HeadstartScheduler(Scheduler):
         That is fewer than it can where answers would wait too long for prompts. The answers are
         then laid out before the prompts.
         """
-        prompts = [request for request in self.running if num_missing(request) > 1]
-        answers, room = self.running, None
         # On a CPU vLLM cannot split the prompt of a sampled request with a seed.
-        if (prompts or self.waiting) and not self._withheld.samples:
-            answers = [request for request in self.running if num_missing(request) <= 1]
-            room = self._pace.room([request.request_id for request in answers])
-        if room is None:
+        can_cut = not self._withheld.samples
+        paced = self._paced_steps.next_step(self.running, self.waiting) if can_cut else None
+        if paced is None:
             for request in self.running:
                 self._hand_out(request, self._max_step_tokens)
             return self._max_step_tokens
-        self.running[:] = answers + prompts
-        num_tokens = 0
-        for request in answers:
-            num_tokens += 1 + self._hand_out(request, 1)
-        for request in prompts:
+        self.running[:] = [*paced.answers, *paced.prompts]
+        num_tokens, room = 0, paced.room
+        for request in paced.answers:
+            num_tokens += num_missing(request) + self._hand_out(request, self._max_step_tokens)
+        for request in paced.prompts:
             taken = min(num_missing(request), room)
             num_tokens += taken + self._hand_out(request, room)
             room -= taken
@@ -354,14 +354,14 @@ class HeadstartScheduler(Scheduler):
         self, scheduler_output: SchedulerOutput, model_runner_output: ModelRunnerOutput
     ) -> Any:
         """Note what became of each draft, then let vLLM take the step's tokens."""
-        if timed := self._clock.end(scheduler_output):
-            drafted, prompts, seconds = timed.drafted_tokens, timed.prompt_tokens, timed.seconds
-            aborted = [name for name in timed.answers if name not in self.requests]
-            self._pace.pass_ended(timed.answers, drafted, prompts, seconds, aborted)
-            if not prompts:
-                self._cascade.pass_ended(drafted, seconds)
         said, places = model_runner_output.sampled_token_ids, model_runner_output.req_id_to_index
         drafts = scheduler_output.scheduled_spec_decode_tokens
+        if timed := self._clock.end(scheduler_output):
+            words = [said[places[name]] for name in drafts] if said else []
+            accepted = sum(len(each) - 1 for each in words if each)
+            self._paced_steps.pace.pass_ended(timed, accepted)
+            if not timed.prompt_tokens:
+                self._cascade.pass_ended(timed.drafted_tokens, timed.seconds)
         for request_id, record in self._records.items() if said else ():
             place = places.get(request_id)
             if place is not None and said[place]:
