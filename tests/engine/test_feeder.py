@@ -5,6 +5,7 @@ import logging
 
 import numpy as np
 import pytest
+from tests.turned_loop import run_turned, settle, turn
 
 from headstart.engine.feeder import MAX_FEED_S, MAX_NEW_FRAMES, Feeder, FeedLane
 from headstart.speculation.drafter import StreamKey
@@ -46,11 +47,6 @@ class Engine:
     async def fail(self):
         self._failing += 1
         await self.finish()
-
-
-async def settle():
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 def lanes(*names):
@@ -255,15 +251,6 @@ def test_a_cancelled_feed_ends_no_other_feed(has_begun):
     on_a_feeder(test)
 
 
-class TurnedLoop(asyncio.SelectorEventLoop):
-    """Its clock goes on when a test says so."""
-
-    ahead_s = 0.0
-
-    def time(self):
-        return super().time() + self.ahead_s
-
-
 def test_a_feed_without_an_end_is_given_up():
     async def test():
         begun, given_up = [], []
@@ -282,15 +269,15 @@ def test_a_feed_without_an_end_is_given_up():
         feeder.offer(side, *frames(1))
         await settle()
         assert begun == ["paused"]
-        asyncio.get_running_loop().ahead_s += MAX_FEED_S
-        await settle()
+        await turn(MAX_FEED_S - 1)
+        assert given_up == []
+        await turn(2)
         assert given_up == ["paused"]
         assert begun == ["paused", "side"]
         assert feeder.is_idle
         assert (feeder.counts.feeds, feeder.counts.failed) == (1, 1)
 
-    with asyncio.Runner(loop_factory=TurnedLoop) as runner:
-        runner.run(test())
+    run_turned(test())
 
 
 def test_frames_are_fed_by_whole_items():

@@ -1,6 +1,7 @@
 """The keeper: what it loads, saves and forgets. The store is real, the engine's end called here."""
 
 import asyncio
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -10,14 +11,23 @@ import pytest
 
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
-from headstart.serve.memory.keeper import MAX_LOADING, STORE_THREADS, MemoryKeeper
+from headstart.serve.memory.keeper import (
+    MAX_LOADING,
+    MAX_TENANT_LOADING,
+    STORE_THREADS,
+    MemoryKeeper,
+)
 from headstart.serve.memory.keeping import MemoryKeeping
 from headstart.serve.memory.seal import Seal, SealError
-from headstart.serve.memory.store import FileStore, StoreError
+from headstart.serve.memory.store import FileStore, StoredStream, StoreError
+from headstart.serve.memory.stored import Stored
+from headstart.serve.memory.tenant_streams import MAX_STREAMS
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.remembered import Remembered
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from tests.serve.memory.memories import FRONT, KEY, QUESTION, cascade, snapshot
+from tests.turned_loop import run_turned, turn, turn_until
+from tests.waiting import until
 
 SEAL = Seal([KEY], "tokenizer")
 BACK = StreamKey("north", "back")
@@ -66,6 +76,13 @@ class CalledHere:
         self.remembered.forget_before(time_s)
 
 
+class Clock:
+    now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
 class Broken:
     def __getattr__(self, name):
         def fail(*arguments):
@@ -100,6 +117,11 @@ class Server:
         self.keeper.answered(question, record)
         return drafted
 
+    @property
+    def is_at_rest(self):
+        """Whether no stream waits for the store any more."""
+        return not self.keeper._loading.total()
+
     def drafted(self, stream):
         self.engine.cascade.begin(DraftRequest("look", stream, QUESTION))
         drafted = self.engine.cascade.propose("look", (), 16).tokens
@@ -107,20 +129,17 @@ class Server:
         return drafted
 
 
+def num_bytes(store):
+    return sum(each.num_bytes for each in store.streams("north"))
+
+
 async def listed(server, after=None, max_streams=100):
     rows, _ = await server.keeper.streams("north", after, max_streams)
     return [row["stream"] for row in rows]
 
 
-async def soon(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)
-
-
 def run(check):
-    asyncio.run(asyncio.wait_for(check(), 60))
+    run_turned(check())
 
 
 @pytest.fixture
@@ -135,7 +154,7 @@ def test_a_server_that_drains_hands_its_streams_to_the_next(store):
         first.ask(BACK, [4, 5])
         await first.keeper.save()
         assert second.ask(FRONT, [1, 2, 3, 9]) == ()  # its question did not wait
-        await soon(lambda: second.engine.rows("north")[0]["answers"] == 2)
+        await until(lambda: second.engine.rows("north")[0]["answers"] == 2)
         assert second.drafted(FRONT)[:4] == (1, 2, 3, 9)
         assert second.drafted(StreamKey("south", FRONT.stream)) == ()
 
@@ -144,14 +163,71 @@ def test_a_server_that_drains_hands_its_streams_to_the_next(store):
 
 def test_streams_are_saved_now_and_then_and_no_more_than_a_tenant_may_store(store):
     async def check():
-        server = Server(store, save_every_s=0.05, max_tenant_bytes=3000)
+        server = Server(store, save_every_s=10.0, max_tenant_bytes=3000)
         for number in range(20):
-            server.ask(StreamKey("north", f"camera {number}"), [number] * 50)
-            await asyncio.sleep(0.02)
-        await soon(lambda: store.get(StreamKey("north", "camera 19")) is not None)
-        await soon(lambda: sum(each.num_bytes for each in store.streams("north")) <= 3000)
-        assert store.streams("north")
-        assert store.get(StreamKey("north", "camera 0")) is None
+            server.ask(StreamKey("north", f"camera {number:02}"), [number] * 50)
+        await turn(9.0)
+        assert store.streams("north") == []
+        await turn(2.0)
+        newest = StreamKey("north", "camera 19")
+        await until(lambda: store.get(newest) is not None and num_bytes(store) <= 3000)
+        kept = store.streams("north")
+        newest = [f"camera {number:02}" for number in range(20)][-len(kept) :]
+        assert [each.name for each in kept] == newest
+
+    run(check)
+
+
+def test_a_tenant_stores_so_many_streams_and_a_save_does_not_list_them(store, monkeypatch):
+    monkeypatch.setattr("headstart.serve.memory.stored.MAX_STREAMS", 5)
+
+    class Counted:
+        num_listed = 0
+
+        def streams(self, tenant):
+            self.num_listed += 1
+            return store.streams(tenant)
+
+        def __getattr__(self, name):
+            return getattr(store, name)
+
+    async def check():
+        counted = Counted()
+        server = Server(counted, save_every_s=10.0)
+        store.put(StreamKey("north", "of another server"), b"sealed")
+        names = ["of another server"]
+        for number in range(8):
+            server.ask(StreamKey("north", f"camera {number}"), [number])
+            names = [*names, f"camera {number}"][-5:]
+            await turn_until(
+                lambda names=names: [each.name for each in store.streams("north")] == names,
+                "a save",
+                seconds=2.0,
+            )
+        assert counted.num_listed == 1
+        assert await listed(server) == [f"camera {number}" for number in range(8)]
+
+    run(check)
+
+
+def test_what_is_saved_while_the_store_is_listed_is_in_the_listing():
+    async def check():
+        begun, go_on, clock = asyncio.Event(), asyncio.Event(), Clock()
+
+        async def list_streams(tenant):
+            begun.set()
+            await go_on.wait()
+            return [StoredStream(name, 10, 0.0) for name in ("a", "b")]
+
+        stored = Stored(list_streams, 1 << 20, clock)
+        listing = asyncio.ensure_future(stored.of("north", 10.0))
+        await begun.wait()
+        stored.saved(StreamKey("north", "c"), 20)
+        stored.forgot(StreamKey("north", "a"))
+        go_on.set()
+        assert list(await listing) == list(await stored.of("north", 10.0)) == ["b", "c"]
+        clock.now_s += 11.0
+        assert list(await stored.of("north", 10.0)) == ["a", "b"]  # what the store says now
 
     run(check)
 
@@ -164,6 +240,51 @@ def test_a_stream_that_asks_privately_is_not_stored(store):
         server.ask(BACK, [6])
         await server.keeper.save()
         assert [each.name for each in store.streams("north")] == ["back"]
+
+    run(check)
+
+
+def test_streams_that_asked_privately_are_never_stored_however_many_there_are(store):
+    async def check():
+        server = Server(store)
+        server.ask(StreamKey("north", "before"), [1])
+        await server.keeper.save()
+        for number in range(MAX_STREAMS + 1):
+            stream = StreamKey("north", f"private {number}")
+            server.keeper.asked(Question(QUESTION, stream=stream, tenant="north", is_private=True))
+        for number in (0, 1, MAX_STREAMS):
+            server.ask(StreamKey("north", f"private {number}"), [4, 5])
+        server.ask(StreamKey("south", "camera"), [6])
+        await server.keeper.save()
+        assert [each.name for each in store.streams("north")] == ["before"]
+        assert [each.name for each in store.streams("south")] == ["camera"]
+
+    run(check)
+
+
+def test_a_tenant_with_many_streams_has_no_other_forgotten_or_asked_for_again(store):
+    asked = Counter()
+
+    class Counted:
+        def get(self, stream):
+            asked[stream] += 1
+
+        def __getattr__(self, name):
+            return getattr(store, name)
+
+    async def check():
+        server, quiet = Server(Counted()), StreamKey("south", "camera")
+        server.ask(quiet, [1], is_private=True)
+        for number in range(MAX_STREAMS + 10):
+            stream = StreamKey("north", f"camera {number}")
+            server.keeper.asked(Question(QUESTION, stream=stream, tenant="north", is_private=True))
+            if number % MAX_TENANT_LOADING == 0:
+                await until(lambda: server.is_at_rest)
+        server.ask(quiet, [2])
+        await until(lambda: server.is_at_rest)
+        await server.keeper.save()
+        assert asked[quiet] == 1
+        assert store.streams("south") == []
 
     run(check)
 
@@ -190,10 +311,10 @@ def test_a_forgotten_stream_is_gone_here_and_in_the_store(store):
 def test_what_is_older_than_memories_are_kept_is_forgotten(store):
     async def check():
         server = Server(store, keep_days=1.0)
-        old = replace(snapshot([1, 2, 3]), said_at_s=(time.time() - 2 * 86_400,))
+        old = replace(snapshot([1, 2, 3]), said_at_s=(86_400.0,))
         server.engine.remembered.take("north", "old", old.plain())
         server.ask(FRONT, [4, 5])
-        await soon(lambda: len(server.engine.rows("north")) == 1)
+        await until(lambda: len(server.engine.rows("north")) == 1)
         assert server.engine.rows("north")[0]["stream"] == FRONT.stream
 
     run(check)
@@ -263,8 +384,8 @@ def test_a_store_full_of_others_bytes_is_not_believed(store):
         server = Server(store)
         assert server.ask(FRONT, [1, 2]) == ()
         assert server.ask(StreamKey("north", "side"), [1, 2])[:3] != (8, 8, 8)
-        await soon(lambda: server.notes)
-        await asyncio.sleep(0.1)
+        await until(lambda: server.notes)
+        await until(lambda: server.is_at_rest)
         answers = [row["answers"] for row in server.engine.rows("north")]
         assert answers == [1, 1]
 
@@ -301,11 +422,12 @@ def test_what_could_not_be_saved_is_saved_later(store):
 
 def test_a_slow_store_holds_up_few_streams_and_no_other_threads(store):
     class Slow:
-        num_asked = 0
+        def __init__(self):
+            self.asked, self.go_on = [], threading.Event()
 
         def get(self, stream):
-            self.num_asked += 1
-            time.sleep(0.02)
+            self.asked.append(stream)
+            assert self.go_on.wait(60)
 
         def __getattr__(self, name):
             return getattr(store, name)
@@ -313,15 +435,23 @@ def test_a_slow_store_holds_up_few_streams_and_no_other_threads(store):
     async def check():
         slow = Slow()
         server = Server(slow)
-        for number in range(3 * MAX_LOADING):
-            server.ask(StreamKey("north", f"stream {number}"), [1, 2])
-        began_s = time.monotonic()
-        await asyncio.to_thread(lambda: None)
-        assert time.monotonic() - began_s < 0.02 * MAX_LOADING / STORE_THREADS / 2
-        await soon(lambda: slow.num_asked >= MAX_LOADING)
-        await asyncio.sleep(0.1)
-        assert slow.num_asked == MAX_LOADING
-        server.ask(StreamKey("north", f"stream {3 * MAX_LOADING - 1}"), [1, 2])
-        await soon(lambda: slow.num_asked > MAX_LOADING)
+        streams = [StreamKey("north", f"stream {number}") for number in range(2 * MAX_LOADING)]
+        for stream in streams:
+            server.ask(stream, [1, 2])
+        await until(lambda: len(slow.asked) == STORE_THREADS)
+        assert server.keeper._loading["north"] == MAX_TENANT_LOADING
+        others = [StreamKey(f"tenant {number % 9}", str(number)) for number in range(MAX_LOADING)]
+        for stream in others:
+            server.ask(stream, [1])
+        assert server.keeper._loading.total() == MAX_LOADING
+        await asyncio.to_thread(lambda: None)  # others' threads are free: it comes back
+        assert len(slow.asked) == STORE_THREADS
+        slow.go_on.set()
+        await until(lambda: server.is_at_rest)
+        asked = [*streams[:MAX_TENANT_LOADING], *others[: MAX_LOADING - MAX_TENANT_LOADING]]
+        assert len(slow.asked) == MAX_LOADING
+        assert set(slow.asked) == set(asked)
+        server.ask(streams[-1], [1, 2])
+        await until(lambda: streams[-1] in slow.asked)
 
     run(check)

@@ -8,7 +8,7 @@ that the engine that gets the stream next finds it. A store that is away costs s
 import asyncio
 import contextlib
 import time
-from collections import OrderedDict, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,6 +20,8 @@ from headstart.engine.request_record import RequestRecord
 from headstart.serve.memory.keeping import MemoryKeeping
 from headstart.serve.memory.seal import OpenedMemory, Seal, SealError
 from headstart.serve.memory.store import Store, StoredStream, StoreError
+from headstart.serve.memory.stored import Stored
+from headstart.serve.memory.tenant_streams import TenantStreams
 from headstart.serve.metrics import MEMORY_STREAMS
 from headstart.speculation.drafter import StreamKey
 
@@ -27,10 +29,11 @@ Result = TypeVar("Result")
 
 SWEEP_S = 60.0
 """So often the engine forgets what is older than memories are kept."""
-MAX_KNOWN = 1 << 16
-"""Streams of which is known that the store was asked for them."""
-MAX_LOADING = 64
-"""Streams that wait for the store at a time. Beyond, a stream is looked for at a later question."""
+MAX_LOADING, MAX_TENANT_LOADING = 64, 16
+"""Streams that wait for the store at a time, of all tenants and of one. Beyond, a stream is looked
+for at a later question."""
+SHOWN_FOR_S, KEPT_FOR_S = 10.0, 600.0
+"""So old may a listing of the store be where it is shown, and where it is kept to its size."""
 STORE_THREADS = 4
 """Of their own: a store that is away must not take those that other requests wait for."""
 NOTE_EVERY_S = 60.0
@@ -51,10 +54,13 @@ class MemoryKeeper:
     ) -> None:
         """Without a ``seal`` nothing leaves the server; then there is no ``store``."""
         self._memory, self._keeping, self._seal, self._store = memory, keeping, seal, store
-        self._max_tenant_bytes, self._note = max_tenant_bytes, note
-        self._known: OrderedDict[StreamKey, None] = OrderedDict()
-        self._changed: OrderedDict[StreamKey, None] = OrderedDict()
-        self._private: OrderedDict[StreamKey, None] = OrderedDict()
+        self._note = note
+        self._stored = Stored(self._list_stored, max_tenant_bytes)
+        # Streams that were looked for in the store, have new answers, or have asked privately.
+        self._known, self._changed = TenantStreams(), TenantStreams()
+        self._private = TenantStreams()
+        # Tenants with more private streams than can be noted: nothing more is saved of them.
+        self._unsaved: set[str] = set()
         # Or a stream could be saved while it is forgotten, and come back.
         self._lock = asyncio.Lock()
         # Whose memories come in: a tenant that brings many keeps no other's waiting for long.
@@ -62,7 +68,7 @@ class MemoryKeeper:
         self._noted_s = -NOTE_EVERY_S
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(STORE_THREADS, "memory store")
-        self._num_loading = 0
+        self._loading: Counter[str] = Counter()
         self._begin(self._save_now_and_then())
         self._begin(self._sweep())
 
@@ -71,18 +77,20 @@ class MemoryKeeper:
         stream = question.stream
         if self._store is None or stream is None:
             return
-        if question.is_private:
-            _add(self._private, stream)
-        if stream in self._known or self._num_loading >= MAX_LOADING:
+        if question.is_private and self._private.add(stream) is not None:
+            self._unsaved.add(stream.tenant)
+        loading = self._loading
+        is_full = loading.total() >= MAX_LOADING or loading[stream.tenant] >= MAX_TENANT_LOADING
+        if stream in self._known or is_full:
             return
-        _add(self._known, stream)
-        self._num_loading += 1
+        self._known.add(stream)
+        loading[stream.tenant] += 1
         self._begin(self._load(stream))
 
     def answered(self, question: Question, record: RequestRecord) -> None:
         """Have the stream saved soon."""
         if self._store is not None and question.stream is not None and record.token_ids:
-            _add(self._changed, question.stream)
+            self._changed.add(question.stream)
 
     async def streams(
         self, tenant: str, after: str | None, max_streams: int
@@ -95,7 +103,8 @@ class MemoryKeeper:
         rows: dict[str, dict[str, Any]] = {
             row["stream"]: {**row, "stored_bytes": 0} for row in here
         }
-        for stored in await self._stored(tenant):
+        there = {} if self._store is None else await self._stored.of(tenant, SHOWN_FOR_S)
+        for stored in there.values():
             if after is None or stored.name > after:
                 empty = {"stream": stored.name, "answers": 0, "bytes": 0}
                 rows.setdefault(stored.name, empty)["stored_bytes"] = stored.num_bytes
@@ -124,51 +133,52 @@ class MemoryKeeper:
             opened = self._seal.open(data, stream.tenant)
             num_tokens = await self._memory.take(stream, opened.snapshot)
         if self._store is not None:
-            _add(self._changed, stream)
+            self._changed.add(stream)
         return opened, num_tokens
 
     async def forget(self, stream: StreamKey) -> None:
         """Forget a stream, in the engine and in the store."""
         async with self._lock:
-            self._changed.pop(stream, None)
+            self._changed.discard(stream)
             await self._memory.forget(stream)
-            if self._store is not None:
-                await self._ask_store(self._store.forget, stream)
+            await self._forget_stored(stream)
 
     async def forget_tenant(self, tenant: str) -> None:
         """Forget all streams of a tenant, in the engine and in the store."""
         async with self._lock:
-            for stream in [stream for stream in self._changed if stream.tenant == tenant]:
-                del self._changed[stream]
+            self._changed.discard_tenant(tenant)
             await self._memory.forget_tenant(tenant)
             if self._store is not None:
-                for stored in await self._stored(tenant):
-                    await self._ask_store(self._store.forget, StreamKey(tenant, stored.name))
+                for name in list(await self._stored.of(tenant, 0.0)):
+                    await self._forget_stored(StreamKey(tenant, name))
 
     async def save(self) -> None:
         """Save all streams that have changed. Those that cannot be saved now are tried again."""
-        waiting, self._changed = self._changed, OrderedDict()
-        try:
-            for stream in list(waiting):
-                try:
-                    async with self._lock:
-                        await self._save(stream)
-                except StoreError as error:
-                    self._failed(error)
-                    return
-                except Exception as error:
-                    self._failed(error)  # of the engine, or of this stream alone
-                del waiting[stream]
-        finally:
-            self._changed = OrderedDict({**waiting, **self._changed})
+        for stream in list(self._changed):
+            if stream not in self._changed:
+                continue  # it was forgotten meanwhile
+            try:
+                async with self._lock:
+                    self._changed.discard(stream)
+                    await self._save(stream)
+            except BaseException as error:
+                self._changed.add(stream)
+                if not isinstance(error, Exception):
+                    raise  # there was no time
+                self._failed(error)
+                if isinstance(error, StoreError):
+                    return  # it is away; else it was the engine, or this stream alone
 
     async def _save(self, stream: StreamKey) -> None:
-        if self._store is None or self._seal is None or stream in self._private:
+        is_private = stream in self._private or stream.tenant in self._unsaved
+        if self._store is None or self._seal is None or is_private:
             return
         snapshot = await self._memory.export(stream)
         if snapshot is None:
             return
-        await self._ask_store(self._store.put, stream, self._seal.seal(stream, snapshot))
+        sealed = self._seal.seal(stream, snapshot)
+        await self._ask_store(self._store.put, stream, sealed)
+        self._stored.saved(stream, len(sealed))
         MEMORY_STREAMS.labels("saved").inc()
 
     async def _load(self, stream: StreamKey) -> None:
@@ -181,7 +191,7 @@ class MemoryKeeper:
         except Exception as error:
             self._failed(error)
         finally:
-            self._num_loading -= 1
+            self._loading[stream.tenant] -= 1
 
     async def _from_store(self, stream: StreamKey) -> OpenedMemory | None:
         if self._store is None or self._seal is None:
@@ -196,10 +206,14 @@ class MemoryKeeper:
             self._failed(error)
             return None
 
-    async def _stored(self, tenant: str) -> list[StoredStream]:
-        if self._store is None:
-            return []
+    async def _list_stored(self, tenant: str) -> list[StoredStream]:
+        assert self._store is not None
         return await self._ask_store(self._store.streams, tenant)
+
+    async def _forget_stored(self, stream: StreamKey) -> None:
+        if self._store is not None:
+            await self._ask_store(self._store.forget, stream)
+            self._stored.forgot(stream)
 
     async def _save_now_and_then(self) -> None:
         while True:
@@ -212,14 +226,8 @@ class MemoryKeeper:
 
     async def _keep_to_size(self, tenant: str) -> None:
         """Have a tenant's oldest memories deleted where the store holds too much of it."""
-        assert self._store is not None
-        stored = await self._stored(tenant)
-        excess = sum(each.num_bytes for each in stored) - self._max_tenant_bytes
-        for each in stored:
-            if excess <= 0:
-                break
-            await self._ask_store(self._store.forget, StreamKey(tenant, each.name))
-            excess -= each.num_bytes
+        for stream in await self._stored.excess(tenant, KEPT_FOR_S):
+            await self._forget_stored(stream)
 
     async def _sweep(self) -> None:
         while True:
@@ -251,9 +259,3 @@ class MemoryKeeper:
             return await loop.run_in_executor(self._threads, partial(work, *arguments))
         except Exception as error:
             raise StoreError(f"the store of memories failed: {error}") from error
-
-
-def _add(table: OrderedDict[StreamKey, None], stream: StreamKey) -> None:
-    table[stream] = None
-    if len(table) > MAX_KNOWN:
-        table.popitem(last=False)
