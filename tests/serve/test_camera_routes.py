@@ -17,6 +17,7 @@ from headstart.serve.routes import CAMERAS, find_route
 from headstart.serve.settings import Limits, Settings
 from tests.serve.test_answer_stream import Client, Listened, listening
 from tests.serve.test_gateway import Answers, respond
+from tests.turned_loop import run_turned, turn
 
 
 class Registry:
@@ -72,11 +73,12 @@ def test_pages_of_other_sites_may_not_use_an_open_server(tmp_path, origin, host,
 def test_a_stream_outlasts_the_time_of_a_request_and_is_not_in_flight(tmp_path):
     async def run() -> None:
         registry, client = Registry(), Client()
-        made = gateway(tmp_path, registry, request_s=0.05)
+        made = gateway(tmp_path, registry)
         served = asking(made, client, "GET", f"{CAMERAS}/x/answers", **{"last-event-id": "3"})
         outgoing = await listening(registry.camera)
         assert registry.camera.after == 3
-        await asyncio.sleep(0.3)
+        await turn(10 * Limits().request_s)
+        assert not served.done()
         assert made.entrance.admission.num_in_flight == 0
         outgoing.tell({"type": "answer", "number": 4})
         outgoing.finish(CloseCode.ENDED)
@@ -84,7 +86,7 @@ def test_a_stream_outlasts_the_time_of_a_request_and_is_not_in_flight(tmp_path):
         assert [event["id"] for event in client.events()] == ["4"]
         made.close()
 
-    asyncio.run(run())
+    run_turned(run())
 
 
 def test_a_tenant_has_so_many_readers(tmp_path):

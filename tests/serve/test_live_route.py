@@ -9,13 +9,14 @@ from headstart.client.wire import PATH, SUBPROTOCOL
 from headstart.serve import auth
 from headstart.serve.access_log import AccessLog
 from headstart.serve.entrance import Entrance
-from headstart.serve.live.handshake_delays import NUM_FREE, HandshakeDelays
+from headstart.serve.live.handshake_delays import EACH_S, NUM_FREE, HandshakeDelays
 from headstart.serve.live.route import LiveRoute
 from headstart.serve.quota import Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import RequestContext
 from headstart.serve.settings import Settings, SettingsError
 from tests.serve.test_quota import Clock
+from tests.turned_loop import run_turned, settle, turn
 
 PASSED = 501
 """All that is asked of it here passed: this route has no target that looks at video."""
@@ -165,29 +166,49 @@ LEAVING = {"type": "websocket.disconnect", "code": 1000}
 
 
 def test_whose_sockets_were_refused_waits_before_the_next_until_the_server_ends(tmp_path):
-    async def run() -> list[dict]:
-        sockets, sent = Sockets(tmp_path), []
+    sent: list[dict] = []
+
+    async def run() -> None:
+        sockets = Sockets(tmp_path)
         for _ in range(NUM_FREE):
-            await asyncio.wait_for(sockets.open(RUBBISH, []), 1.0)
+            await sockets.open(RUBBISH, [])
         waiting = asyncio.ensure_future(sockets.open(RUBBISH, sent))
-        await asyncio.sleep(0.3)
+        await turn(0.9 * EACH_S)
         assert sent == [], "not accepted yet"
         assert sockets.route._opening.total() == 1, "it counts as one that is being opened"
-        await asyncio.wait_for(sockets.route.drain(), 1.0)
+        await sockets.route.drain()
         await waiting
         sockets.log.close()  # a thread of its own writes it
-        return sent
 
-    assert asyncio.run(run())[0]["type"] == "websocket.accept"
+    run_turned(run())
+    assert sent[0]["type"] == "websocket.accept"
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert ["delayed_s" in line for line in lines] == [False] * NUM_FREE + [True]
+
+
+def test_whose_sockets_were_refused_is_heard_when_the_wait_is_over(tmp_path):
+    async def run() -> None:
+        sockets, sent = Sockets(tmp_path), []
+        for _ in range(NUM_FREE):
+            await sockets.open(RUBBISH, [])
+        waiting = asyncio.ensure_future(sockets.open(RUBBISH, sent))
+        await turn(0.9 * EACH_S)
+        assert sent == []
+        await turn(0.2 * EACH_S)
+        assert sent[0]["type"] == "websocket.accept"
+        await waiting
+
+    run_turned(run())
 
 
 def test_who_leaves_without_a_refusal_waits_for_nothing(tmp_path):
     async def run() -> None:
         sockets = Sockets(tmp_path)
         for _ in range(3 * NUM_FREE):
-            await asyncio.wait_for(sockets.open(LEAVING, []), 1.0)
+            sent: list[dict] = []
+            served = asyncio.ensure_future(sockets.open(LEAVING, sent))
+            await settle()
+            assert served.done(), "without the clock going on"
         assert len(sockets.route._delays) == 0
 
-    asyncio.run(run())
+    run_turned(run())
