@@ -7,17 +7,21 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager, suppress
 
 import av
 import numpy as np
+import psutil
 import pytest
 
 from headstart.errors import MediaError
 from headstart.sandbox import boxed_stream, seccomp
 from headstart.sandbox.boxed_stream import BoxedStream, StreamLimits
+from headstart.sandbox.shares import MAX_SAVED_S, Shares
 from headstart.sandbox.small_video import small_video
 from headstart.sandbox.stream_worker import HEADER, WITHOUT_TIME
 from tests.sandbox.test_confinement import ESCAPES
+from tests.waiting import wait_until
 
 # The decoder, taken over: once confined, it tries every way out and reports as an error.
 TAKEN_OVER = """
@@ -114,6 +118,101 @@ def test_pictures_of_any_width_come_out(width):
     for _, frame in frames:
         assert frame.shape == picture.shape
         assert np.abs(frame.astype(int) - picture).mean() < 8
+
+
+class Clock:
+    """Stands until the test turns it."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@contextmanager
+def endless(share):
+    """A process that decodes 1280x720 as fast as it can: of 1,000 pictures a second it gives 60."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="mpegts") as container:
+        stream = container.add_stream("mpeg4", rate=1000)
+        stream.height, stream.width = 720, 1280
+        for _ in range(100):
+            picture = np.zeros((720, 1280, 3), np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode(None))
+    box = BoxedStream(StreamLimits(silent_s=600), share)
+
+    def feed():
+        with suppress(OSError):
+            while True:
+                box.write(file.getvalue())
+
+    def look():
+        with suppress(MediaError):
+            for _ in box.frames():
+                pass
+
+    threads = [threading.Thread(target=feed), threading.Thread(target=look)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield psutil.Process(box.pid)
+    finally:
+        box.kill()
+        for thread in threads:
+            thread.join()
+        box.close()
+
+
+def used_s(process):
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+def test_a_process_that_has_used_its_share_stops_until_there_is_more():
+    clock = Clock()
+    with endless(Shares(1.0, clock).share()) as process:
+        for allowed_s in (MAX_SAVED_S, MAX_SAVED_S + 1):
+            clock.now_s = allowed_s - MAX_SAVED_S
+            wait_until(
+                lambda allowed_s=allowed_s: (
+                    process.status() == psutil.STATUS_STOPPED and used_s(process) >= allowed_s
+                )
+            )
+            # It is looked at ten times a second, and no processor runs it twice at once.
+            assert used_s(process) < allowed_s + 0.5
+
+
+def test_a_process_that_decodes_streams_lets_others_go_first():
+    with endless(Shares(1.0).share()) as process:
+        assert process.nice() == 10
+
+
+def test_a_stopped_process_is_not_waited_for_and_can_be_ended():
+    """Else a camera whose tenant has many would count as lost."""
+    clock = Clock()
+    share = Shares(1.0, clock).share()
+    box = BoxedStream(StreamLimits(silent_s=0.5), share)
+    share.spend(MAX_SAVED_S)
+    found = []
+
+    def look():
+        with suppress(MediaError):
+            found.extend(box.frames())
+        found.append("the end")
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    process = psutil.Process(box.pid)
+    wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
+    box.write(small_video())
+    box.end()
+    clock.now_s += 60
+    wait_until(lambda: found)
+    thread.join()
+    assert len(found) == 5
+    box.close()
 
 
 def test_memory_is_bounded():

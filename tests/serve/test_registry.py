@@ -44,3 +44,17 @@ def test_a_camera_that_cannot_be_made_gives_its_place_back(monkeypatch):
         asyncio.run(registry.register("north", WANTED))
     assert places.num_taken == 0
     assert registry.of("north") == []
+
+
+def test_cameras_share_the_processors_by_their_tenants(monkeypatch):
+    opened = []
+    monkeypatch.setattr(registry_module, "open_camera", lambda *_, **more: opened.append(more))
+    registry = CameraRegistry(Places(), ACCESS, Limits(), access_log=AccessLog(None))
+    for tenant in ("north", "south"):
+        with pytest.raises(AttributeError):  # there is no camera
+            asyncio.run(registry.register(tenant, WANTED))
+    for name in ("reading", "decoding"):
+        north, south = (more[name] for more in opened)
+        assert (north.tenant, south.tenant) == ("north", "south")
+        assert north._shares is south._shares
+    assert opened[0]["reading"]._shares is not opened[0]["decoding"]._shares

@@ -89,30 +89,59 @@ def _frames(container: av.container.InputContainer, bounds: StreamBounds) -> Ite
     bounds.check(stream.codec_context.width, stream.codec_context.height)
     # Threads would hold back as many frames as there are threads.
     stream.codec_context.options = {"max_pixels": str(bounds.max_pixels), "threads": "1"}
-    states_times = container.format.name not in _WITHOUT_TIMES
-    first_us: int | None = None
-    due_us = -1
-    for frame in _decoded(container, stream):
-        time_us: int | None = None
-        if states_times and frame.pts is not None and frame.time_base:
-            time_us = round(frame.pts * frame.time_base * 1_000_000)
-            first_us = time_us if first_us is None else first_us
-            time_us -= first_us
-        now_us = time.monotonic_ns() // 1000 if time_us is None else time_us
-        if 0 < due_us - now_us <= 1_000_000:  # further back is a jump of the camera's clock
+    rate = _Rate(bounds.max_fps, states_times=container.format.name not in _WITHOUT_TIMES)
+    for frame in _decoded(container, stream, rate):
+        time_us, now_us = rate.times_of(frame)
+        if rate.leaves_out(now_us):
             continue
         bounds.check(frame.width, frame.height)
-        due_us = now_us + round(900_000 / bounds.max_fps)  # cameras are not exact
+        rate.take(now_us)
         # PyAV leaves gaps between the rows of pictures whose width is no multiple of 16.
         yield time_us, np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
 
 
+class _Rate:
+    """Which frames are taken, by their times."""
+
+    def __init__(self, max_fps: float, *, states_times: bool) -> None:
+        self._least_us = round(900_000 / max_fps)  # cameras are not exact
+        self._states_times = states_times
+        self._first_us: int | None = None
+        self._due_us = -1
+
+    def times_of(self, of: av.VideoFrame | av.Packet) -> tuple[int | None, int]:
+        """The time that is stated, from the first frame on, and the one that counts here."""
+        if not self._states_times or of.pts is None or not of.time_base:
+            return None, time.monotonic_ns() // 1000
+        stated_us = round(of.pts * of.time_base * 1_000_000)
+        if self._first_us is None:
+            if isinstance(of, av.Packet):
+                return 0, 0  # nothing is left out before the first frame
+            self._first_us = stated_us
+        return stated_us - self._first_us, stated_us - self._first_us
+
+    def leaves_out(self, now_us: int) -> bool:
+        """Whether a frame of this time comes too soon."""
+        return (
+            0 < self._due_us - now_us <= 1_000_000
+        )  # further back is a jump of the camera's clock
+
+    def take(self, now_us: int) -> None:
+        """A frame of this time is taken."""
+        self._due_us = now_us + self._least_us
+
+
 def _decoded(
-    container: av.container.InputContainer, stream: av.VideoStream
+    container: av.container.InputContainer, stream: av.VideoStream, rate: _Rate
 ) -> Iterator[av.VideoFrame]:
-    num_damaged = 0
+    context, num_damaged = stream.codec_context, 0
     try:
         for packet in container.demux(stream):
+            is_left_out = bool(packet.size) and rate.leaves_out(rate.times_of(packet)[1])
+            if is_left_out and context.codec.intra_only:
+                continue  # no other picture needs it
+            # Of the others FFmpeg decodes those that pictures to come are made from.
+            context.skip_frame = "NONREF" if is_left_out else "DEFAULT"
             try:
                 frames = packet.decode()
             except av.InvalidDataError:

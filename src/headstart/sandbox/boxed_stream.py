@@ -3,9 +3,11 @@
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,12 +18,18 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.stream import StreamBounds, TimedFrame
+from headstart.sandbox.processor_time import processor_time_s
+from headstart.sandbox.shares import Share, Shares
 from headstart.sandbox.stream_worker import HEADER, MAX_ERROR_BYTES, WITHOUT_TIME
 
 WORKER = ("-m", "headstart.sandbox.stream_worker")
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _MAX_TIME_US = 2**62
 _START_S = 60.0
+LOOK_S = 0.1
+"""How often the processor time is looked at: for so long a process may take more than its share."""
+NICENESS = 10
+"""Of the process: engines and sockets come first."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +47,19 @@ class BoxedStream:
     """Bytes in, frames out. One thread writes, one reads the frames, any may `kill`.
 
     The process ends when it is killed, when the thread that made this object ends, and when the
-    stream is decoded to its end.
+    stream is decoded to its end. Where it has used its share of the processors it is stopped until
+    there is more, whatever it was doing.
     """
 
-    def __init__(self, limits: StreamLimits) -> None:
-        self._limits = limits
+    def __init__(self, limits: StreamLimits, share: Share | None = None) -> None:
+        """Without a share of several cameras' it has one processor."""
+        self._limits, self._share = limits, share or Shares(1.0).share()
+        self._lock = threading.Lock()
+        self._used_s = self._look_s = 0.0
+        self._stopped_s: float | None = None
+        """Since when the process is stopped; none while it runs."""
+        self._lost_s = 0.0
+        """For how long it was stopped before."""
         self._socket, theirs = socket.socketpair()
         settings = {"bounds": asdict(limits.bounds), "memory_bytes": limits.memory_bytes}
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
@@ -59,6 +75,7 @@ class BoxedStream:
                 cwd="/",
                 env={**inherited, "PYTHONPATH": search, **single},
             )
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, NICENESS)
 
     @property
     def pid(self) -> int:
@@ -80,10 +97,10 @@ class BoxedStream:
 
         What the process says is checked: the stream may have taken it over.
         """
-        if self._receive(HEADER.size, time.monotonic() + _START_S) is None:
+        if self._receive(HEADER.size, self._now_s() + _START_S) is None:
             raise MediaError("no process can be started to decode it; see whether memory is short")
         while True:
-            deadline_s = time.monotonic() + self._limits.silent_s
+            deadline_s = self._now_s() + self._limits.silent_s
             head = self._receive(HEADER.size, deadline_s)
             if head is None:
                 return
@@ -102,8 +119,9 @@ class BoxedStream:
 
     def kill(self) -> None:
         """End the process and whoever waits for it. Idempotent; from any thread."""
-        self._process.kill()
-        self._process.wait()
+        with self._lock:
+            self._process.kill()
+            self._process.wait()
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
@@ -117,11 +135,13 @@ class BoxedStream:
         content = bytearray(num_bytes)
         view, num_received = memoryview(content), 0
         while num_received < num_bytes:
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0 or not _is_readable(self._socket, left_s):
+            self._look()
+            if (left_s := deadline_s - self._now_s()) <= 0:
                 raise MediaError(
                     f"no picture came for {self._limits.silent_s:g} s; see whether the camera runs"
                 )
+            if not _is_readable(self._socket, min(left_s, LOOK_S)):
+                continue
             try:
                 received = self._socket.recv_into(view[num_received:])
             except ConnectionError:
@@ -130,6 +150,33 @@ class BoxedStream:
                 return None
             num_received += received
         return content
+
+    def _look(self) -> None:
+        """Stop the process where it has used its share, and let it go on where it has some."""
+        if (now_s := time.monotonic()) < self._look_s:
+            return
+        self._look_s = now_s + LOOK_S
+        with self._lock:
+            if self._process.returncode is not None:
+                return  # its number may be another's
+            try:
+                used_s = processor_time_s(self.pid)
+            except (OSError, ValueError, IndexError):
+                return
+            may_run = self._share.spend(used_s - self._used_s)
+            self._used_s = used_s
+            if may_run and self._stopped_s is not None:
+                self._lost_s += now_s - self._stopped_s
+                self._stopped_s = None
+                self._process.send_signal(signal.SIGCONT)
+            elif not may_run and self._stopped_s is None:
+                self._stopped_s = now_s
+                self._process.send_signal(signal.SIGSTOP)
+
+    def _now_s(self) -> float:
+        """The process's clock, which stands while it is stopped: only it is to be waited for."""
+        now_s = time.monotonic() if self._stopped_s is None else self._stopped_s
+        return now_s - self._lost_s
 
 
 def _is_readable(sock: socket.socket, timeout_s: float) -> bool:

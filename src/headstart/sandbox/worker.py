@@ -18,6 +18,7 @@ from typing import Any
 from headstart.errors import MediaError
 from headstart.sandbox.confinement import ResourceLimits
 from headstart.sandbox.fork_server import MAX_MESSAGE_BYTES
+from headstart.sandbox.processor_time import processor_time_s
 
 WAIT_TIMES = 8
 """By the clock a job is ended after so many times its processor time, whatever it waits for."""
@@ -92,7 +93,7 @@ class Worker:
     def cpu_s(self) -> float:
         """Processor time of all its threads since it was forked; as last read once it has ended."""
         with suppress(OSError, ValueError, IndexError):
-            used_s = _processor_time(self.pid)
+            used_s = processor_time_s(self.pid)
             if self.is_alive:  # else the number may belong to another process by now
                 self._cpu_s = used_s
         return self._cpu_s
@@ -152,13 +153,6 @@ class Worker:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)
         self._socket.close()
-
-
-def _processor_time(pid: int) -> float:
-    """Seconds that a process has used; raises if it has ended."""
-    # The second field is the program's name, which may hold anything but is in parentheses.
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _memory(num_bytes: int) -> int:

@@ -18,6 +18,7 @@ from headstart.live.sources.rtsp.pictures import MAX_UNITS, Pictures
 from headstart.live.sources.rtsp.stream import RtspStream
 from headstart.live.sources.rtsp.wire import Packet
 from headstart.media.annex_b import Codec
+from headstart.sandbox.shares import MAX_SAVED_S, Shares
 from tests.live.sources.cameras import HEAD, http_camera
 from tests.live.sources.test_rtsp_parts import DESCRIPTION, h264_track, packet, taken, wire_of
 
@@ -123,6 +124,7 @@ def test_a_camera_is_read_no_faster_than_its_bound():
     def wait(seconds):
         waits.append(seconds)
         now_s[0] += seconds
+        return False
 
     flow = Flow(wait, max_bytes_s=1000, clock=lambda: now_s[0])
     flow.passed(1000)  # a second's worth may come at once
@@ -134,6 +136,29 @@ def test_a_camera_is_read_no_faster_than_its_bound():
     waits.clear()
     flow.passed(1500)
     assert waits == [pytest.approx(0.5)]
+
+
+def test_a_thread_that_has_used_its_share_rests_until_there_is_more():
+    now_s, used_s, waits = [0.0], [0.0], []
+
+    def wait(seconds):
+        waits.append(seconds)
+        now_s[0] += seconds
+        return False
+
+    share = Shares(0.5, lambda: now_s[0]).share()
+    flow = Flow(wait, share, clock=lambda: now_s[0], thread_clock=lambda: used_s[0])
+    for _ in range(1000):
+        used_s[0] += 0.02
+        now_s[0] += 0.02
+        flow.passed(1)
+    assert used_s[0] <= 0.5 * now_s[0] + MAX_SAVED_S + 0.1
+    assert share.spend(0)
+    # One that is closed rests no longer.
+    flow = Flow(lambda _: True, share, thread_clock=lambda: used_s[0])
+    flow.passed(1)
+    used_s[0] += 100
+    flow.passed(1)
 
 
 def test_rtsp_and_http_cameras_tell_how_much_they_read(monkeypatch):

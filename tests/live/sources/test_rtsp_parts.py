@@ -167,7 +167,7 @@ def wire_of(content):
 
     threading.Thread(target=send).start()
     ours.settimeout(5)
-    return Wire(ours, Flow(lambda _: None))
+    return Wire(ours, Flow(lambda _: False))
 
 
 def test_messages_and_packets_share_the_line():

@@ -8,6 +8,7 @@ from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.pace import Pace
 from headstart.media.stream import TimedFrame
 from headstart.sandbox.boxed_stream import BoxedStream, StreamLimits
+from headstart.sandbox.shares import Share
 
 
 class ByteStream(Protocol):
@@ -27,8 +28,8 @@ class ByteStream(Protocol):
 class BoxedConnection:
     """A `Connection` that decodes nothing in this process."""
 
-    def __init__(self, stream: ByteStream, limits: StreamLimits) -> None:
-        self._stream, self._limits = stream, limits
+    def __init__(self, stream: ByteStream, limits: StreamLimits, share: Share | None) -> None:
+        self._stream, self._limits, self._share = stream, limits, share
         self._lock = threading.Lock()
         self._pace = Pace()
         self._box: BoxedStream | None = None
@@ -40,7 +41,7 @@ class BoxedConnection:
         with self._lock:
             if self._pace.is_stopped:
                 return
-            box = self._box = BoxedStream(self._limits)
+            box = self._box = BoxedStream(self._limits, self._share)
         feeder = threading.Thread(target=self._feed, args=(box,), daemon=True)
         feeder.start()
         try:
@@ -86,7 +87,7 @@ class BoxedConnection:
 
 
 def boxed(
-    open_stream: Callable[[], ByteStream], limits: StreamLimits
+    open_stream: Callable[[], ByteStream], limits: StreamLimits, share: Share | None = None
 ) -> Callable[[], BoxedConnection]:
-    """What makes connections, for `Reconnecting`."""
-    return lambda: BoxedConnection(open_stream(), limits)
+    """What makes connections, for `Reconnecting`. The share is for their processes, in turn."""
+    return lambda: BoxedConnection(open_stream(), limits, share)

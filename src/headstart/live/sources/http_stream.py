@@ -8,6 +8,7 @@ from http.client import HTTPConnection, HTTPException
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
 from headstart.live.sources.tcp_line import TcpLine
+from headstart.sandbox.shares import Share
 
 _CHUNK_BYTES = 1 << 16
 
@@ -15,9 +16,9 @@ _CHUNK_BYTES = 1 << 16
 class HttpStream:
     """A `ByteStream`. Redirections are not followed: they could lead anywhere."""
 
-    def __init__(self, address: Address, silent_s: float) -> None:
+    def __init__(self, address: Address, silent_s: float, share: Share | None = None) -> None:
         self._address = address
-        self._line = TcpLine(silent_s)
+        self._line = TcpLine(silent_s, share)
         self._num_missing: int | None = None
 
     @property

@@ -17,6 +17,7 @@ from headstart.live.sources.rtsp.stream import RtspStream
 from headstart.live.sources.source import Source
 from headstart.live.sources.webcam import WebcamConnection
 from headstart.sandbox.boxed_stream import StreamLimits
+from headstart.sandbox.shares import Share
 
 ENTRY_POINTS = "headstart.sources"
 """The entry point group under which a package registers a kind of source: a function that takes
@@ -48,11 +49,17 @@ def camera(
     *,
     name: str | None = None,
     max_waiting: int = MAX_WAITING,
+    reading: Share | None = None,
+    decoding: Share | None = None,
 ) -> Source:
-    """A camera on the network; it is known by its address without the password, if by no name."""
+    """A camera on the network; it is known by its address without the password, if by no name.
+
+    ``reading`` and ``decoding`` are its shares of the processors, here and in the process that
+    decodes; without them it has one processor for each.
+    """
     limits, name = limits or StreamLimits(), name or str(address)
     stream = RtspStream if address.scheme.startswith("rtsp") else HttpStream
-    connect = boxed(lambda: stream(address, limits.silent_s), limits)
+    connect = boxed(lambda: stream(address, limits.silent_s, reading), limits, decoding)
     return BufferedSource(name, Reconnecting(name, connect), max_waiting)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from headstart.errors import SourceError
 from headstart.live.sources.flow import Flow
+from headstart.sandbox.shares import Share
 
 CONNECT_S = 10.0
 
@@ -16,12 +17,12 @@ CONNECT_S = 10.0
 class TcpLine:
     """Connects once. `close` ends connecting and reading alike."""
 
-    def __init__(self, silent_s: float) -> None:
+    def __init__(self, silent_s: float, share: Share | None = None) -> None:
         self._silent_s = silent_s
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        self.flow = Flow(self._stopped.wait)
+        self.flow = Flow(self._stopped.wait, share)
         """Whoever reads tells it; a wait there ends with `close`, too."""
 
     def connect(self, host: str, port: int, *, tls: bool) -> socket.socket:

@@ -3,12 +3,14 @@
 import asyncio
 from http import HTTPStatus
 
+from headstart.engine.host_facts import num_cores
 from headstart.live.sinks.opening import open_sink
 from headstart.live.sources.address import Address
 from headstart.live.sources.opening import camera as open_camera
 from headstart.live.sources.source import Source
 from headstart.media.stream import StreamBounds
 from headstart.sandbox.boxed_stream import StreamLimits
+from headstart.sandbox.shares import Shares
 from headstart.serve.access_log import AccessLog
 from headstart.serve.camera_access import CameraAccess
 from headstart.serve.live.messages import Registration
@@ -20,6 +22,9 @@ from headstart.serve.settings import Limits
 
 MAX_ENDED = 8
 """Cameras of one tenant that have ended and are still listed; the oldest go."""
+
+READING_PROCESSORS = 0.5
+"""Of all cameras together, in the server's process, which also answers its clients."""
 
 LOGGED = ("id", "source", "stream", "reason", "reconnects", "answers", "frames", "windows")
 """What the access log gets of a camera that has ended."""
@@ -33,6 +38,8 @@ class CameraRegistry:
     ) -> None:
         self._places, self._access, self._limits = places, access, limits
         self._access_log = access_log
+        self._reading = Shares(READING_PROCESSORS)
+        self._decoding = Shares(min(limits.max_decoders, max(1, num_cores() // 2)))
         self._of_tenant: dict[str, dict[str, SourceCamera]] = {}
         """By id, in the order in which they were registered."""
 
@@ -50,7 +57,7 @@ class CameraRegistry:
             camera = SourceCamera(
                 place,
                 wanted,
-                self._source(address),
+                self._source(tenant, address),
                 None if url is None else open_sink(url),
                 self._access_log.note_error,
                 self._over,
@@ -94,13 +101,20 @@ class CameraRegistry:
     def _all(self) -> list[SourceCamera]:
         return [camera for cameras in self._of_tenant.values() for camera in cameras.values()]
 
-    def _source(self, address: Address) -> Source:
+    def _source(self, tenant: str, address: Address) -> Source:
         bounds = StreamBounds(
             max_pixels=self._limits.max_frame_pixels,
             max_fps=min(StreamBounds.max_fps, self._limits.live_frames_per_minute / 60),
         )
         limits = StreamLimits(bounds)
-        return open_camera(address, limits, name=address.place, max_waiting=MAX_WAITING)
+        return open_camera(
+            address,
+            limits,
+            name=address.place,
+            max_waiting=MAX_WAITING,
+            reading=self._reading.share(tenant),
+            decoding=self._decoding.share(tenant),
+        )
 
     def _over(self, camera: SourceCamera) -> None:
         """It holds nothing any more but its newest answers."""

@@ -12,6 +12,7 @@ from headstart.live.sources.rtsp.login import Login
 from headstart.live.sources.rtsp.pictures import Pictures
 from headstart.live.sources.rtsp.wire import Message, Packet, Wire
 from headstart.live.sources.tcp_line import TcpLine
+from headstart.sandbox.shares import Share
 
 DEFAULT_TIMEOUT_S = 60
 """A session that says nothing for so long is ended by the camera, unless it states another."""
@@ -27,9 +28,9 @@ class RtspStream:
 
     is_recorded = False
 
-    def __init__(self, address: Address, silent_s: float) -> None:
+    def __init__(self, address: Address, silent_s: float, share: Share | None = None) -> None:
         self._address = address
-        self._line = TcpLine(silent_s)
+        self._line = TcpLine(silent_s, share)
 
     def chunks(self) -> Iterator[bytes]:
         """Connect, and yield each picture as it comes."""
