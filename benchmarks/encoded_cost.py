@@ -80,7 +80,7 @@ async def measure(num_pictures: int) -> dict[str, dict[str, float]]:
         environment(limits),
         PoolSize(1, 1),
         BufferSizes(limits.max_body_bytes, max_output_bytes(limits)),
-        ResourceLimits(cpu_s=3600, memory_bytes=limits.decoder_bytes),
+        ResourceLimits(cpu_s=3600, memory_bytes=limits.decoder_bytes, has_threads=True),
     )
     pool.start()
     decoder, rows = MediaDecoder(pool, limits), {}

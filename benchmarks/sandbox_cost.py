@@ -50,7 +50,7 @@ async def measure(contents: dict[str, bytes], num_clips: int) -> dict[str, dict[
         environment(limits),
         PoolSize(1, 1),
         BufferSizes(limits.max_body_bytes, max_output_bytes(limits)),
-        ResourceLimits(cpu_s=3600, memory_bytes=limits.decoder_bytes),
+        ResourceLimits(cpu_s=3600, memory_bytes=limits.decoder_bytes, has_threads=True),
     )
     pool.start()
     decoder, loader = (

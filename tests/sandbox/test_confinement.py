@@ -31,10 +31,12 @@ ESCAPES = {
     "drop its alarm": "signal.setitimer(signal.ITIMER_REAL, 1)",
     "lift the filter": "libc.prctl(22, 0, 0, 0, 0)",
     "change its name space": "libc.unshare(0x10000000)",
+    "start a thread": "_thread.start_new_thread(id, (0,))",
+    "start a thread anew": "libc.syscall(435, ctypes.byref(ctypes.create_string_buffer(88)), 88)",
     "use io_uring": "libc.syscall(425, 8, ctypes.byref(ctypes.create_string_buffer(256)))",
 }
 PROGRAM = """
-import ctypes, json, mmap, os, resource, signal, socket, sys
+import _thread, ctypes, json, mmap, os, resource, signal, socket, sys
 from headstart.sandbox.confinement import ResourceLimits, confine
 ours = socket.socket(fileno=int(sys.argv[1]))
 libc = ctypes.CDLL(None, use_errno=True)
@@ -47,7 +49,7 @@ for name, escape in escapes.items():
     try:
         said = eval(escape)
         found[name] = "refused" if said == -1 else f"got {said!r}"
-    except (OSError, PermissionError, ValueError) as error:
+    except (OSError, PermissionError, RuntimeError, ValueError) as error:
         found[name] = "refused"
     except BaseException as error:
         found[name] = repr(error)
@@ -87,7 +89,13 @@ def test_the_escapes_work_without_confinement():
     free = PROGRAM.replace("confine(ResourceLimits(cpu_s=20, memory_bytes=64 << 20))", "")
     possible = {
         name: ESCAPES[name]
-        for name in ("open a file", "open a socket", "open a pipe", "look at a file")
+        for name in (
+            "open a file",
+            "open a socket",
+            "open a pipe",
+            "look at a file",
+            "start a thread",
+        )
     }
     said, _ = run(free, json.dumps(possible))
     assert all(result.startswith("got") for result in json.loads(said).values())
@@ -95,12 +103,56 @@ def test_the_escapes_work_without_confinement():
 
 def test_rlimits_alone_let_nothing_be_opened():
     """They are all there is where no seccomp filter is supported."""
-    alone = PROGRAM.replace("confine(Resource", "C.install_filter = lambda: None\nconfine(Resource")
-    alone = alone.replace("import ctypes", "import headstart.sandbox.confinement as C, ctypes")
+    alone = PROGRAM.replace(
+        "confine(Resource", "C.install_filter = lambda **_: None\nconfine(Resource"
+    )
+    alone = alone.replace("import _thread", "import headstart.sandbox.confinement as C, _thread")
     tried = ("open a file", "write a file", "open a socket", "open a pipe", "raise its limits")
     if_root = tried[:-1]  # root may raise its own limits
     said, _ = run(alone, json.dumps({name: ESCAPES[name] for name in if_root}))
     assert set(json.loads(said).values()) == {"refused"}
+
+
+@pytest.mark.skipif(not seccomp.is_supported(), reason="no seccomp filter for this machine")
+def test_a_process_that_needs_threads_has_threads_and_no_processes():
+    threaded = PROGRAM.replace("64 << 20)", "64 << 20, has_threads=True)")
+    names = ("start a thread", "fork", "start a program", "start a thread anew")
+    found = json.loads(run(threaded, json.dumps({name: ESCAPES[name] for name in names}))[0])
+    assert found.pop("start a thread").startswith("got")
+    assert set(found.values()) == {"refused"}
+
+
+REFUSED, ALLOWED = 0x00050000, 0x7FFF0000
+
+
+def decided(machine, *, has_threads, number, first=0):
+    """What the filter says of a system call, computed as the kernel computes it."""
+    steps = seccomp.program_of(machine, has_threads=has_threads)
+    call, value, place = {0: number, 4: machine.audit, 16: first & 0xFFFFFFFF}, 0, 0
+    while True:
+        code, if_true, if_false, operand = steps[place]
+        place += 1
+        match code:
+            case 0x20:  # load
+                value = call[operand]
+            case 0x54:  # and
+                value &= operand
+            case 0x15:  # equal
+                place += if_true if value == operand else if_false
+            case 0x06:  # return
+                return operand & 0xFFFF0000
+
+
+@pytest.mark.parametrize("machine", [seccomp.X86_64, seccomp.ARM64], ids=["x86-64", "ARM64"])
+def test_threads_are_started_only_where_some_are_needed(machine):
+    """Of both architectures, whichever this one is."""
+    thread = 0x3D0F00  # the flags of the C library
+    for number, first in ((machine.clone, thread), (machine.clone3, 0), (machine.clone, 17)):
+        assert decided(machine, has_threads=False, number=number, first=first) == REFUSED
+    assert decided(machine, has_threads=True, number=machine.clone, first=thread) == ALLOWED
+    assert decided(machine, has_threads=True, number=machine.clone, first=17) == REFUSED
+    for number in machine.allowed:
+        assert decided(machine, has_threads=False, number=number) == ALLOWED
 
 
 def test_a_process_that_computes_for_ever_is_ended():

@@ -5,6 +5,9 @@ import io
 import json
 import os
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,6 +21,7 @@ from PIL import Image
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
 from headstart.media.writers.writing import write_recording
+from headstart.sandbox import worker as worker_module
 from headstart.sandbox.confinement import ResourceLimits
 from headstart.sandbox.pool import Job, Pool, PoolSize
 from headstart.sandbox.worker import WAIT_TIMES, BufferSizes, SlowJobError, Worker
@@ -46,7 +50,7 @@ class Sandbox:
             environment(LIMITS),
             PoolSize(2, 2),
             BufferSizes(32 << 20, max_output_bytes(LIMITS)),
-            ResourceLimits(cpu_s=60, memory_bytes=LIMITS.decoder_bytes),
+            ResourceLimits(cpu_s=60, memory_bytes=LIMITS.decoder_bytes, has_threads=True),
         )
         self.decoder = MediaDecoder(self.pool, LIMITS)
         self.loop.call_soon(self.pool.start)
@@ -216,6 +220,44 @@ def test_a_job_that_waits_for_a_processor_is_not_refused(sandbox, street, patien
 
     assert sandbox.run(decode_late()) == 8
     assert sandbox.pool.num_killed == killed
+
+
+def test_a_worker_that_starts_threads_without_end_is_ended():
+    program = (
+        "import sys, threading, time\n"
+        "for _ in range(int(sys.argv[1])):\n"
+        "    threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "print(flush=True)\n"
+    )
+    for num_threads, is_left in (
+        (worker_module.MAX_THREADS - 1, True),
+        (worker_module.MAX_THREADS, False),
+    ):
+        command = [sys.executable, "-c", program, str(num_threads)]
+        ours, theirs = socket.socketpair()
+        with theirs, subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            process.stdout.readline()  # they run
+            worker = Worker(ours, os.pidfd_open(process.pid))
+            worker.end_if_crowded()
+            if not is_left:
+                assert process.wait(60) == -signal.SIGKILL
+            assert worker.is_alive == is_left
+            worker.kill()
+
+
+def test_the_pool_looks_at_its_workers(sandbox, street, monkeypatch):
+    worker = sandbox.run(sandbox.pool._worker("crowded"))
+    sandbox.pool._idle.append(worker)
+    assert worker.is_alive
+    monkeypatch.setattr(worker_module, "MAX_THREADS", 0)
+    sandbox.run(ended(worker))
+    monkeypatch.undo()
+    assert sandbox.run(sandbox.decoder.video("crowded", Fetched(street))).frames.shape[0] == 8
+
+
+async def ended(worker: Worker) -> None:
+    while worker.is_alive:
+        await asyncio.sleep(0.01)
 
 
 def stop(sandbox: Sandbox, tenant: str) -> psutil.Process:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.annex_b import Codec
+from headstart.media.rgb import rgb_of
 
 _NAMES = {Codec.H264: "h264", Codec.H265: "hevc"}
 
@@ -42,5 +43,4 @@ class PacketDecoder:
             raise MediaError("a part of it is missing")
         if frame.width * frame.height > self._max_pixels:
             raise MediaError(f"a frame may have {self._max_pixels} pixels at most")
-        # PyAV leaves gaps between the rows of pictures whose width is no multiple of 16.
-        return np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
+        return rgb_of(frame)

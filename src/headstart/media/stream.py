@@ -1,5 +1,5 @@
-"""Decodes video as it arrives: the bytes of a stream, or a webcam's pictures. Beside `video` and
-`packets` the only module that uses PyAV."""
+"""Decodes video as it arrives: the bytes of a stream, or a webcam's pictures. Beside `video`,
+`packets` and `rgb` the only module that uses PyAV."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
+from headstart.media.rgb import rgb_of
 from headstart.media.video import FORMATS
 
 TimedFrame = tuple[int | None, NDArray[np.uint8]]
@@ -96,8 +97,7 @@ def _frames(container: av.container.InputContainer, bounds: StreamBounds) -> Ite
             continue
         bounds.check(frame.width, frame.height)
         rate.take(now_us)
-        # PyAV leaves gaps between the rows of pictures whose width is no multiple of 16.
-        yield time_us, np.ascontiguousarray(frame.to_ndarray(format="rgb24"))
+        yield time_us, rgb_of(frame)
 
 
 class _Rate:

@@ -1,5 +1,5 @@
-"""RGB video as arrays: decoding files, sampling, writing. PyAV is used here, in `stream`
-and in `packets`."""
+"""RGB video as arrays: decoding files, sampling, writing. PyAV is used here, in `stream`,
+in `packets` and in `rgb`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.stream import StreamBounds, TimedFrame
-from headstart.sandbox.processor_time import processor_time_s
+from headstart.sandbox.process_state import ProcessState
 from headstart.sandbox.shares import Share, Shares
 from headstart.sandbox.stream_worker import HEADER, MAX_ERROR_BYTES, WITHOUT_TIME
 
@@ -160,8 +160,8 @@ class BoxedStream:
             if self._process.returncode is not None:
                 return  # its number may be another's
             try:
-                used_s = processor_time_s(self.pid)
-            except (OSError, ValueError, IndexError):
+                used_s = ProcessState.of(self.pid).cpu_s
+            except (OSError, LookupError):
                 return
             may_run = self._share.spend(used_s - self._used_s)
             self._used_s = used_s

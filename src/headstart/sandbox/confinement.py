@@ -18,6 +18,8 @@ class ResourceLimits:
     cpu_s: int
     memory_bytes: int
     """On top of what it holds before its first job, and of the memory it shares with the pool."""
+    has_threads: bool = False
+    """Whether it may start threads, as FFmpeg does for a file; the pool watches their number."""
 
 
 def confine(limits: ResourceLimits) -> None:
@@ -35,7 +37,7 @@ def confine(limits: ResourceLimits) -> None:
         (resource.RLIMIT_CPU, limits.cpu_s),
     ):
         resource.setrlimit(limit, (value, value))
-    install_filter()
+    install_filter(has_threads=limits.has_threads)
 
 
 def _held_bytes() -> int:

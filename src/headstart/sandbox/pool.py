@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from headstart.errors import MediaError
 from headstart.sandbox.confinement import ResourceLimits
@@ -23,6 +24,8 @@ from headstart.sandbox.fork_server import LENGTH
 from headstart.sandbox.worker import BufferSizes, SlowJobError, Worker, receive, wait_readable
 
 RESTART_S = 1.0
+WATCH_S = 0.1
+"""How often the threads of workers are counted."""
 SMALL_BYTES = 1 << 20
 """Less than this is copied on the event loop, more in a thread."""
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
@@ -72,7 +75,9 @@ class Pool:
         self._idle: list[Worker] = []
         self._fork_server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._given: WeakSet[Worker] = WeakSet()
+        """Workers that were given something to do."""
         self._num_busy = 0
         self.is_up = False
         """Whether there are workers."""
@@ -81,7 +86,7 @@ class Pool:
 
     def start(self) -> None:
         """Start the fork server; workers come once it has imported what they need."""
-        self._task = asyncio.ensure_future(self._supervise())
+        self._tasks = [asyncio.ensure_future(each) for each in (self._supervise(), self._watch())]
 
     async def run(self, tenant: str, job: Job[T]) -> T:
         """Wait for this tenant's turn, then for the job. Raises `MediaError`."""
@@ -162,15 +167,23 @@ class Pool:
             except OSError:
                 worker.kill()
             else:
+                self._given.add(worker)
                 return worker
 
     def close(self) -> None:
         """End every process."""
-        if self._task is not None:
-            self._task.cancel()
+        for task in self._tasks:
+            task.cancel()
         self._end_fork_server()
         for worker in self._idle:
             worker.kill()
+
+    async def _watch(self) -> None:
+        """End workers that start threads without end: the kernel bounds all of a machine's only."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            for worker in list(self._given):
+                worker.end_if_crowded()
 
     async def _supervise(self) -> None:
         """Run the fork server, start it again when it ends, and collect the workers it forks."""

@@ -1,7 +1,8 @@
 """The seccomp filter of a worker: the system calls that decoding needs, and no others.
 
 No allowed call opens a file or a socket, starts a program or a process, signals another process,
-or makes memory executable. Other calls fail with EPERM. Linux only, on x86-64 and ARM64.
+or makes memory executable; none starts a thread, except in a worker that needs some. Other calls
+fail with EPERM. Linux only, on x86-64 and ARM64.
 """
 
 import ctypes
@@ -37,7 +38,7 @@ class Architecture:
 
 # futex, madvise, mremap, munmap, brk, clocks, sleeping, scheduling, random numbers, thread
 # set-up, signal masks, closing, receiving the next job, sending the answer, ending.
-_X86_64 = Architecture(
+X86_64 = Architecture(
     audit=0xC000003E,
     allowed=(
         202, 28, 25, 11, 12, 228, 229, 230, 35, 96, 201, 24, 204, 318, 273, 274, 334, 218,
@@ -45,7 +46,7 @@ _X86_64 = Architecture(
     ),
     clone=56, clone3=435, mmap=9, mprotect=10, prctl=157, tgkill=234,
 )  # fmt: skip
-_ARM64 = Architecture(
+ARM64 = Architecture(
     audit=0xC00000B7,
     allowed=(
         98, 233, 216, 215, 214, 113, 114, 115, 101, 169, 124, 123, 278, 99, 100, 293, 96,
@@ -53,7 +54,7 @@ _ARM64 = Architecture(
     ),
     clone=220, clone3=435, mmap=222, mprotect=226, prctl=167, tgkill=131,
 )  # fmt: skip
-_MACHINES = {"x86_64": _X86_64, "aarch64": _ARM64}
+_MACHINES = {"x86_64": X86_64, "aarch64": ARM64}
 
 
 class _Instruction(ctypes.Structure):
@@ -77,11 +78,11 @@ def is_supported() -> bool:
     return sys.platform == "linux" and platform.machine() in _MACHINES
 
 
-def install_filter() -> None:
+def install_filter(*, has_threads: bool) -> None:
     """Filter this process's system calls from now on, for good; does nothing if unsupported."""
     if not is_supported():
         return
-    steps = _program(_MACHINES[platform.machine()])
+    steps = program_of(_MACHINES[platform.machine()], has_threads=has_threads)
     instructions = (_Instruction * len(steps))(*(_Instruction(*step) for step in steps))
     program = _Program(len(steps), instructions)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -91,7 +92,8 @@ def install_filter() -> None:
         raise OSError(ctypes.get_errno(), "the kernel refused the seccomp filter")
 
 
-def _program(machine: Architecture) -> list[Step]:
+def program_of(machine: Architecture, *, has_threads: bool) -> list[Step]:
+    """The steps of the filter, as the kernel runs them for each call."""
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, machine.audit),
@@ -100,9 +102,10 @@ def _program(machine: Architecture) -> list[Step]:
     ]
     for number in machine.allowed:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ALLOW)]
-    # Threads, but no processes. clone3 hides its arguments; without it the C library uses clone.
-    steps += [(_EQUAL, 0, 1, machine.clone3), (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
-    steps += _when(machine.clone, 0, _CLONE_THREAD, _CLONE_THREAD)
+    if has_threads:  # but no processes
+        # clone3 hides its arguments; without it the C library uses clone.
+        steps += [(_EQUAL, 0, 1, machine.clone3), (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
+        steps += _when(machine.clone, 0, _CLONE_THREAD, _CLONE_THREAD)
     steps += _when(machine.mmap, 2, _PROT_EXEC, 0)
     steps += _when(machine.mprotect, 2, _PROT_EXEC, 0)
     steps += _when(machine.prctl, 0, 0xFFFFFFFF, _PR_SET_NAME)

@@ -18,7 +18,7 @@ from typing import Any
 from headstart.errors import MediaError
 from headstart.sandbox.confinement import ResourceLimits
 from headstart.sandbox.fork_server import MAX_MESSAGE_BYTES
-from headstart.sandbox.processor_time import processor_time_s
+from headstart.sandbox.process_state import ProcessState
 
 WAIT_TIMES = 8
 """By the clock a job is ended after so many times its processor time, whatever it waits for."""
@@ -30,6 +30,8 @@ MAX_CPU_S = 30.0
 """Of one worker, so that ordinary jobs never reach the limit that the kernel keeps."""
 MAX_PEAK_BYTES = 64 << 20
 """A worker that used more shared memory is replaced, to give the memory back."""
+MAX_THREADS = 64 + 2 * (os.cpu_count() or 1)
+"""Of one worker. FFmpeg starts one for each processor, and some more."""
 _SEALED = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 
 
@@ -93,10 +95,21 @@ class Worker:
     def cpu_s(self) -> float:
         """Processor time of all its threads since it was forked; as last read once it has ended."""
         with suppress(OSError, ValueError, IndexError):
-            used_s = processor_time_s(self.pid)
+            used_s = ProcessState.of(self.pid).cpu_s
             if self.is_alive:  # else the number may belong to another process by now
                 self._cpu_s = used_s
         return self._cpu_s
+
+    def end_if_crowded(self) -> None:
+        """End the process where it has more threads than decoding takes. From the event loop.
+
+        A job that it has under way fails, and the worker is replaced.
+        """
+        if self.is_killed:
+            return
+        with suppress(OSError, ValueError, LookupError):
+            if ProcessState.of(self.pid).num_threads > MAX_THREADS:
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     @property
     def is_worn(self) -> bool:

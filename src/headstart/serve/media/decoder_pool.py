@@ -54,6 +54,7 @@ def decoder_pool(limits: Limits, model_config: Any, tokenizer: Any, is_open: boo
         ResourceLimits(
             cpu_s=math.ceil((2 * limits.decode_s + MAX_CPU_S) * (os.cpu_count() or 1)),
             memory_bytes=limits.decoder_bytes,
+            has_threads=True,  # FFmpeg decodes a file with several
         ),
     )
 
