@@ -14,6 +14,12 @@ from pathlib import Path
 
 import pytest
 
+from headstart.answers.answer import Answer
+from headstart.answers.timeline import Span, Stage, Timeline
+from headstart.live.answer_log import AnswerLog, row_of
+from headstart.live.window_answer import WindowAnswer
+
+STEP = Span(Stage.PREFILL, 0.0, 1.0)
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -101,21 +107,35 @@ def test_a_drafter_of_ones_own_drafts_for_another_camera(run, tiny_target, clips
     assert re.search(r"same question: [1-9]\d* of \d+ accepted", right)
 
 
+def replayed(said: str) -> dict[str, float]:
+    return {
+        method: float(number)
+        for number, method in re.findall(r"^ *([\d.]+) a pass  ([^(\n]+)", said, re.MULTILINE)
+    }
+
+
 def test_a_log_is_replayed_in_the_order_of_time(run, tmp_path):
     words = "We see a red car on the left and a {} straight ahead of us, waiting.".format
     log = tmp_path / "answers.jsonl"
     rows = [
-        {"time": time, "camera": "front", "question": "What is there?", "answer": words(thing)}
+        {"time": time, "stream": "front", "question": "What is there?", "target_text": words(thing)}
         for time, thing in ((3, "tram"), (1, "bus"), (2, "tram"))
     ]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = run("replay_logs.py", log)
-    per_pass = {
-        method: float(number)
-        for number, method in re.findall(r"^ *([\d.]+) words a pass  ([^(\n]+)", said, re.MULTILINE)
-    }
+    per_pass = replayed(run("replay_logs.py", log))
     # 18 words and marks in each answer. In the order of time the first takes a pass for each, the
     # second two because of its new word, and the third, which repeats it, one.
     assert per_pass["previous answer"] == pytest.approx(3 * 18 / (18 + 2 + 1), abs=0.01)
     assert per_pass["ngram"] == 1.0
     assert per_pass["memory"] > 2
+
+
+def test_the_log_that_watching_writes_is_replayed_as_it_is(run, tmp_path):
+    """``headstart watch --record`` writes it by these."""
+    said = Answer("A tram.", tuple(range(20)), "stop", 9, 0, Timeline(0.0, 1.0, (STEP,)), (0,) * 20)
+    with AnswerLog(tmp_path / "answers.jsonl") as log:
+        for second in range(2):
+            start_us, stop_us = 1_000_000 * second, 1_000_000 * (second + 1)
+            log.write(row_of(WindowAnswer("front", "What?", start_us, stop_us, 8, 0.0, 0.0, said)))
+    per_pass = replayed(run("replay_logs.py", tmp_path / "answers.jsonl"))
+    assert per_pass["previous answer"] == pytest.approx(2 * 20 / (20 + 1), abs=0.01)

@@ -1,12 +1,14 @@
 """A whole bench on real engines and small models: every sample, the page, the table."""
 
 import json
+import re
 
 import pytest
 from click.testing import Result
 from headstart_lab.street import street_video
 from typer.testing import CliRunner
 
+from headstart.bench.methods import Rig
 from headstart.bench.result import BARE, BenchResult
 from headstart.cli import app
 
@@ -113,6 +115,12 @@ def test_what_does_not_exist_is_named(tmp_path):
     done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--workload=unheard-of")
     assert done.exit_code == 1
     assert "no workload is called 'unheard-of' here; there are: fixed, rotating" in done.stderr
+    done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--method=nonsense")
+    assert done.exit_code == 1
+    there = done.stderr.partition("there are: ")[2].strip()
+    names = [name.strip("'") for name in re.findall(r"'[^']+'|[^, ]+", there)]
+    # Each can be typed as it stands there, those with blanks and commas too.
+    assert names == [method.name for method in Rig("nowhere").methods()[0][1:]]
     done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--frames=16")
     assert done.exit_code == 1
     assert "give --frames with --folder only" in done.stderr

@@ -1,6 +1,7 @@
 """`headstart bench`: measures every method against bare vLLM on this machine."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -233,7 +234,8 @@ def _chosen(known: list[Named], names: list[str], kind: str) -> list[Named]:
     by_name = {item.name: item for item in known}
     for name in names:
         if name not in by_name:
-            raise BenchError(f"no {kind} is called {name!r} here; there are: {', '.join(by_name)}")
+            there = ", ".join(map(shlex.quote, by_name))  # some hold commas
+            raise BenchError(f"no {kind} is called {name!r} here; there are: {there}")
     return [by_name[name] for name in names]
 
 

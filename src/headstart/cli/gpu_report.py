@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -113,7 +114,8 @@ def gpu_report(
     known = {one.name: one for one in found}
     for name in part or []:
         if name not in known:
-            raise BenchError(f"no part is called {name!r}; there are: {', '.join(known)}")
+            there = ", ".join(map(shlex.quote, known))  # some hold commas
+            raise BenchError(f"no part is called {name!r}; there are: {there}")
 
     # Its own descriptor: while a part is played, what is printed goes to the log.
     with os.fdopen(os.dup(2), "w") as screen:
