@@ -13,6 +13,9 @@ from typing import Any
 
 from benchmarks.figures.results import result
 
+from headstart.answers.stage_colours import STAGE_COLOURS
+from headstart.answers.timeline import Stage
+
 PICTURE = Path("docs/pictures/head-start.svg")
 RUN, METHOD = "bench_lab-pair_300-clips", "memory"
 WIDTH, HEIGHT = 820, 274
@@ -25,12 +28,14 @@ CAPTION = "lab pair on one CPU core, float32; passes of one answer are drawn equ
 # An image on GitHub follows the system's colour scheme, the page around it the reader's own
 # choice. So the picture brings its own background for either.
 STYLE = """
-svg{--paper:#fff;--ink:#1f2328;--soft:#656d76;--rule:#d8dee4;--read:#b6bec8;--prefill:#3a6ea5;--pass:#d98e2b;--draft:#24774d}
-@media(prefers-color-scheme:dark){svg{--paper:#151b23;--ink:#f0f6fc;--soft:#9198a1;--rule:#3d444d;--read:#656c76;--prefill:#3a6ea5;--pass:#d98e2b;--draft:#24774d}}
+svg{--paper:#fff;--ink:#1f2328;--soft:#656d76;--rule:#d8dee4;--read:#b6bec8;--prefill:{prefill};--pass:{decode};--draft:#24774d}
+@media(prefers-color-scheme:dark){svg{--paper:#151b23;--ink:#f0f6fc;--soft:#9198a1;--rule:#3d444d;--read:#656c76;--prefill:{prefill};--pass:{decode};--draft:#24774d}}
 text{font:13px system-ui,-apple-system,'Segoe UI',sans-serif;fill:var(--ink)}
 .soft{fill:var(--soft);font-size:12px}.strong{font-weight:600}.light{fill:#fff}
 .rule{stroke:var(--rule)}.mark{stroke:var(--ink);stroke-dasharray:3 3}
 """
+STYLE = STYLE.replace("{prefill}", STAGE_COLOURS[Stage.PREFILL])
+STYLE = STYLE.replace("{decode}", STAGE_COLOURS[Stage.DECODE])
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,12 @@ SEEN = """
     same: document.getElementById("same").textContent,
     ratio: document.getElementById("ratio").textContent,
     width: document.documentElement.scrollWidth,
+    said: document.getElementById("certain").textContent,
+    asked: JSON.parse(document.getElementById("asked").dataset.times),
+    pictures: document.querySelectorAll("#asked canvas").length,
   })
 """
+BETWEEN = "(words.certain === '' && words.unsure === '')"
 HAS_EVENTS = """
   [...document.getElementById("events").getContext("2d").getImageData(0, 0, 160, 100).data]
     .some((value) => value === 30 || value === 200)
@@ -71,12 +75,21 @@ def test_the_page_plays_the_drive_and_compares(demo, browser, tmp_path):
                 "bare.size >= 3 && document.querySelectorAll('#answers li').length >= 4", 180
             )
             page.wait_for(HAS_EVENTS)
-            seen = page.evaluate(SEEN)  # at one moment: the page goes on
+            seen = None
+            while seen is None:  # at one moment, between two answers: the page goes on
+                page.wait_for(BETWEEN)
+                seen = page.evaluate(f"{BETWEEN} ? {SEEN} : null")
             page.screenshot(pictures / f"live-{width}.png")
             assert page.complaints == []
             assert all(each.startswith((url[:21], "data:", "blob:")) for each in page.requested)
         answers = {answer["number"]: answer for answer in map(json.loads, seen["answers"])}
         assert all("." in answer["text"] and answer["num_frames"] for answer in answers.values())
+        # The pictures beside the words are those of the window that the words are about.
+        newest = answers[max(answers)]
+        assert seen["said"] == newest["text"].strip()
+        assert seen["pictures"] == len(seen["asked"]) == 4
+        start_ms, stop_ms = newest["start_us"] / 1000, newest["stop_us"] / 1000
+        assert all(start_ms <= at_ms < stop_ms for at_ms in seen["asked"])
         # The promise, on the screen: vLLM alone said the same about the same frames.
         told, ratio = seen["compared"], seen["ratio"]
         assert all(each["is_same"] for each in told)

@@ -7,7 +7,6 @@ from statistics import median
 from headstart.bench.svg import PALETTE, RIGHT, ROW, WIDTH, Scale, dot, line, svg, text, tick_label
 
 LEFT = 44
-KINDS = ("k0", "k1", "k2", "k3", "k4")  # colours of spans, none of which a curve has
 
 
 def lines(
@@ -82,7 +81,10 @@ def strips(
 def spans(
     rows: Mapping[str, Sequence[tuple[str, float, float]]], label: str, kinds: Sequence[str]
 ) -> str:
-    """Draw rows of spans (kind, start, stop): a Gantt chart, or stacked bars."""
+    """Draw rows of spans (kind, start, stop): a Gantt chart, or stacked bars.
+
+    A kind has the colour of its name: each stage has one.
+    """
     ends = [stop for row in rows.values() for _, _, stop in row]
     if not ends:
         return empty("nothing was measured")
@@ -91,7 +93,7 @@ def spans(
     bottom = top + ROW * len(rows)
     height = bottom + 34
     across = Scale(0.0, max(ends) or 1.0, left, WIDTH - RIGHT)
-    parts = _key(kinds, dict(zip(kinds, KINDS, strict=False)), 12)
+    parts = _key(kinds, {kind: kind for kind in kinds}, 12)
     for tick in across.ticks():
         parts.append(line(across(tick), top, across(tick), bottom, "rule"))
         parts.append(text(across(tick), bottom + 14, tick_label(tick), "soft", "middle"))
@@ -99,11 +101,10 @@ def spans(
         y = top + ROW * number
         parts.append(text(left - 6, y + ROW / 2 + 4, name, "", "end"))
         for kind, start, stop in row:
-            colour = KINDS[list(kinds).index(kind) % len(KINDS)]
             width = max(0.8, across(stop) - across(start))
             parts.append(
                 f'<rect x="{across(start):.1f}" y="{y + 6:.1f}" width="{width:.1f}"'
-                f' height="{ROW - 12}" fill="var(--{colour})"><title>{escape(kind)}'
+                f' height="{ROW - 12}" fill="var(--{kind})"><title>{escape(kind)}'
                 f" {stop - start:.1f}</title></rect>"
             )
     parts.append(text((left + WIDTH - RIGHT) / 2, height - 4, label, "soft", "middle"))

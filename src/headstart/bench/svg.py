@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
+from headstart.answers.stage_colours import STAGE_COLOURS
+
 WIDTH = 380
 RIGHT = 12
 ROW = 30
@@ -16,16 +18,15 @@ PALETTE = tuple(f"c{number}" for number in range(10))
 
 STYLE = """
 :root{--paper:#fff;--ink:#1c1c1e;--grey:#6b6b72;--rule:#e3e3e8;
---c0:#5f6670;--c1:#3a6ea5;--c2:#c8711c;--c3:#2f8f5b;--c4:#a8456e;--c5:#7a5cc4;--c6:#9a8a1e;--c7:#1f8f9e;--c8:#b5382e;--c9:#8b6b4a;
---k0:#b9c0ca;--k1:#8fa3bd;--k2:#d9a441;--k3:#5b84b1;--k4:#23395b}
+{stages}
+--c0:#5f6670;--c1:#3a6ea5;--c2:#c8711c;--c3:#2f8f5b;--c4:#a8456e;--c5:#7a5cc4;--c6:#9a8a1e;--c7:#1f8f9e;--c8:#b5382e;--c9:#8b6b4a}
 @media(prefers-color-scheme:dark){:root{--paper:#161618;--ink:#ececf0;--grey:#9a9aa4;--rule:#34343a;
---c0:#a4acb8;--c1:#79aee6;--c2:#f0a050;--c3:#66c792;--c4:#e085ac;--c5:#b29bf0;--c6:#d6c452;--c7:#5cc7d6;--c8:#f07a70;--c9:#c9a982;
---k0:#5a616b;--k1:#7d93ae;--k2:#d9a441;--k3:#5b8fc9;--k4:#bcd2ee}}
+--c0:#a4acb8;--c1:#79aee6;--c2:#f0a050;--c3:#66c792;--c4:#e085ac;--c5:#b29bf0;--c6:#d6c452;--c7:#5cc7d6;--c8:#f07a70;--c9:#c9a982}}
 svg.chart{width:100%;height:auto;display:block;font:11px system-ui,sans-serif}
 svg.chart text{fill:var(--ink)}svg.chart .soft{fill:var(--grey)}
 svg.chart .rule{stroke:var(--rule);stroke-width:1}svg.chart .axis{stroke:var(--grey);stroke-width:1}
 svg.chart .even{stroke:var(--ink);stroke-width:1;stroke-dasharray:4 3}
-"""
+""".replace("{stages}", "".join(f"--{stage}:{colour};" for stage, colour in STAGE_COLOURS.items()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,11 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from headstart.answers.stage_colours import STAGE_COLOURS
 from headstart.answers.timeline import Stage, Timeline
 from headstart.speculation.verdict import Verdict
 
 _BAR_WIDTH = 40
-_COLOURS = {
-    Stage.LOAD: "blue",
-    Stage.PREPROCESS: "cyan",
-    Stage.VISION: "magenta",
-    Stage.PREFILL: "yellow",
-    Stage.DECODE: "green",
-}
 
 
 def stage_table(timeline: Timeline, beside: Timeline | None = None) -> Table:
@@ -68,5 +62,5 @@ def _bar(timeline: Timeline, stage: Stage, start_s: float, end_s: float) -> Text
             width = max(1, round(span.duration_s * scale))
             end = min(start + width, _BAR_WIDTH)
             bar = Text(bar.plain[:start] + "█" * (end - start) + bar.plain[end:])
-    bar.stylize(_COLOURS[stage])
+    bar.stylize(STAGE_COLOURS[stage])
     return bar

@@ -2,11 +2,21 @@
 
 from importlib.resources import files
 
+from headstart.answers.stage_colours import STAGE_COLOURS
+
 _FOLDER = files("headstart.serve")
 _LIVE_CAMERA = "/* live_camera.js */"
 """Where the script of the live camera, a file of its own, stands in the page."""
 
-PAGE = _FOLDER.joinpath("page.html").read_bytes()
+_STAGE_COLOURS = "/* stage colours */"
+"""Where the colours of the stages stand, which charts and pictures share."""
+
+PAGE = (
+    _FOLDER.joinpath("page.html")
+    .read_text()
+    .replace(_STAGE_COLOURS, " ".join(f"--{s}: {colour};" for s, colour in STAGE_COLOURS.items()))
+    .encode()
+)
 LIVE_PAGE = (
     _FOLDER.joinpath("live.html")
     .read_text()
