@@ -144,14 +144,14 @@ def test_the_wheel_alone_runs(installed):
     assert done.returncode == 0, done.stderr
     done = run(installed, "--help")
     assert done.returncode == 0, done.stderr
-    assert "pip install headstart-lab" in " ".join(done.stdout.replace("│", "").split())
+    assert "pip install ./lab" in " ".join(done.stdout.replace("│", "").split())
 
 
 @pytest.mark.parametrize("arguments", [["lab"], ["lab", "--help"], ["lab", "demo", "--clips", "2"]])
 def test_lab_commands_say_what_to_install(installed, arguments):
     done = run(installed, *arguments)
     assert done.returncode == 1
-    assert "pip install headstart-lab" in done.stderr
+    assert "pip install ./lab" in done.stderr
     assert "pip install ./lab" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -159,7 +159,7 @@ def test_lab_commands_say_what_to_install(installed, arguments):
 def test_bench_without_recordings_says_what_to_install(installed, tmp_path):
     done = run(installed, "bench", "--target=nowhere", f"--out={tmp_path}")
     assert done.returncode == 1
-    assert "pip install headstart-lab" in done.stderr
+    assert "pip install ./lab" in done.stderr
     assert "--folder" in done.stderr
     assert "Traceback" not in done.stderr
 

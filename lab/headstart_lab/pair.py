@@ -10,7 +10,7 @@ from headstart_lab.errors import LabError
 INSTALLED = Path(__file__).parent / "pair"
 _NEEDED = ("config.json", "tokenizer.json", "model.safetensors")
 _HOW = (
-    "Install the lab again (pip install headstart-lab, or in a checkout: pip install ./lab),\n"
+    "Install the lab again (in a checkout: pip install ./lab),\n"
     "or train a pair and name it with --pair:\n"
     "    headstart lab data drives\n"
     "    headstart lab train drives pair"

@@ -1,6 +1,7 @@
 """The messages of the live protocol without a server: what is taken, what is refused."""
 
 import contextlib
+import inspect
 import json
 import random
 import string
@@ -8,6 +9,8 @@ import string
 import numpy as np
 import pytest
 
+from headstart.cli.watch import watch
+from headstart.client.live_client import LiveClient
 from headstart.client.wire import EVENT, HEADER, Media, MediaKind, pack_events, unpack_events
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
@@ -217,3 +220,19 @@ def test_a_registration_with_a_mistake_is_refused(body):
     with pytest.raises(RefusedError) as refused:
         read_registration(body, LIMITS)
     assert refused.value.status == 400
+
+
+def test_a_camera_without_a_window_has_that_of_watching():
+    said = read(type="start", stream="front")
+    registered = read_registration(
+        json.dumps(
+            {"source": "rtsp://camera/street", "stream": "front", "question": "What?"}
+        ).encode(),
+        LIMITS,
+    )
+    defaults = {
+        name: parameter.default
+        for function in (watch, LiveClient.__init__)
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
+    assert said.window_s == registered.window_s == defaults["window_s"] == defaults["window"] == 2

@@ -17,9 +17,10 @@ def drive(
     seconds: Annotated[int, typer.Option(min=1, help="How many, each a clip.")] = 4,
     number: Annotated[int, typer.Option(min=0, help="Which of the held-out drives.")] = 0,
 ) -> None:
-    """Write seconds of a held-out drive, as videos and as events, beside the trained pair.
+    """Write seconds of a held-out drive as videos, and the events of the last 0.05 s of each.
 
-    The models are copied (60 MB): whatever is done to them there, the installed ones stay.
+    The trained pair is copied beside them (60 MB): whatever is done to it there, the installed one
+    stays as it is.
     """
     from headstart_lab.answering import held_out_drive
     from headstart_lab.pair import find_pair
@@ -35,9 +36,8 @@ def drive(
     console = Console()
     console.print(f"wrote {seconds} seconds of a drive to {directory}, the lab pair beside them\n")
     line = (
-        f"headstart ask --target {directory}/target --drafter {directory}/drafter"
-        f" --video {directory}/second-0.mp4 --events {directory}/second-0.npz --stop-us 1000000"
-        " --question 'Give a description of this scene.'"
+        f"headstart ask --target {directory}/target --video {directory}/second-0.mp4"
+        " --question 'Give a description of this scene.' --vllm enforce_eager=true"
     )
     console.print(line, style="cyan", markup=False, highlight=False, soft_wrap=True)
 

@@ -108,5 +108,5 @@ def lab_workloads(answers: int, max_tokens: int) -> list[Workload]:
         return workloads
     raise BenchError(
         "without --folder the bench asks about the lab's drives, and headstart-lab is not"
-        " installed: pip install headstart-lab (in a checkout: pip install ./lab), or give --folder"
+        " installed: pip install ./lab (in a checkout of headstart), or give --folder"
     )

@@ -12,7 +12,7 @@ from headstart.errors import HeadstartError
 
 ENTRY_POINTS = "headstart.commands"
 """The entry point group under which a package registers its app."""
-_INSTALL_LAB = "pip install headstart-lab, or in a checkout of headstart: pip install ./lab"
+_INSTALL_LAB = "in a checkout of headstart: pip install ./lab"
 HOW_TO_INSTALL = {"lab": _INSTALL_LAB, "demo": _INSTALL_LAB}
 """Commands that headstart names in its help also where their package is not installed."""
 

@@ -43,7 +43,9 @@ def serve(
         bool,
         typer.Option("--compare", help="Also start vLLM alone, for live cameras to compare with."),
     ] = False,
-    open_: Annotated[bool, typer.Option("--open", help="Ask for no keys.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Let clients in without keys (it opens no page).")
+    ] = False,
     vllm: Annotated[
         list[str] | None,
         typer.Option(help="An argument of vLLM's own, as name=value; repeatable."),

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from headstart.client.connecting import OPEN_S, address_of, connect_to
 from headstart.client.live_answer import LiveAnswer
-from headstart.client.wire import CloseCode, Media, MediaKind, pack_events
+from headstart.client.wire import WINDOW_S, CloseCode, Media, MediaKind, pack_events
 from headstart.errors import LiveError
 from headstart.media.events import Events
 
@@ -47,7 +47,7 @@ class LiveClient:
         url: str,
         *,
         stream: str,
-        window_s: float,
+        window_s: float = WINDOW_S,
         step_s: float | None = None,
         question: str | None = None,
         key: str = "",

@@ -17,6 +17,8 @@ PATH = "/v1/live"
 SUBPROTOCOL = "headstart.live.v1"
 KEY_PREFIX = "headstart.key."
 """Before a key in the list of subprotocols: a browser cannot send the header of a key."""
+WINDOW_S = 2.0
+"""Length of a window where none is named, as of `headstart watch`."""
 HEADER = struct.Struct(">Bq")
 """Before a payload: its kind, and its time in microseconds."""
 EVENT = np.dtype([("t", "<i8"), ("x", "<u2"), ("y", "<u2"), ("p", "u1")])

@@ -74,5 +74,5 @@ def lab_source(
         return ClipSource(name, streams, tuple(questions or usual), clips_a_stream)
     raise CollectError(
         "without --folder and --log the lab's drives are collected, and headstart-lab is not"
-        " installed: pip install headstart-lab (in a checkout: pip install ./lab), or give --folder"
+        " installed: pip install ./lab (in a checkout of headstart), or give --folder"
     )

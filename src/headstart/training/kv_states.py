@@ -38,7 +38,7 @@ class TargetStates:
         self.view = view
         self._config = config
         self._geometry = video_geometry(config)
-        self._processor: Any = AutoImageProcessor.from_pretrained(name)
+        self._processor: Any = AutoImageProcessor.from_pretrained(name, backend="pil")
         loaded = VideoLlavaForConditionalGeneration.from_pretrained(name, dtype=torch.float32)
         self._model: Any = loaded.eval().model
         tokenizer: Any = AutoTokenizer.from_pretrained(name)

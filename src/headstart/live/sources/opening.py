@@ -22,9 +22,7 @@ from headstart.sandbox.shares import Share
 ENTRY_POINTS = "headstart.sources"
 """The entry point group under which a package registers a kind of source: a function that takes
 what stands behind the colon, and returns a `Source`."""
-HOW_TO_INSTALL = {
-    "drive": "pip install headstart-lab, or in a checkout of headstart: pip install ./lab"
-}
+HOW_TO_INSTALL = {"drive": "in a checkout of headstart: pip install ./lab"}
 KINDS = "a video file, a folder, rtsp://, http:// or https://, /dev/video0, or drive:SEED"
 
 Beside = Callable[[Source], Source]

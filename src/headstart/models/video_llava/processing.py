@@ -42,9 +42,10 @@ class VideoLlavaProcessingInfo(PicturesProcessingInfo):
         """The checkpoint's frame preprocessor.
 
         Not its ``VideoLlavaProcessor``: that one also loads a video processor, which needs
-        torchvision and would treat the video as a whole.
+        torchvision and would treat the video as a whole. Of this one transformers has Pillow's
+        form only; unless that is asked for, it says that torchvision is not available.
         """
-        return cached_image_processor_from_config(self.ctx.model_config, **kwargs)
+        return cached_image_processor_from_config(self.ctx.model_config, backend="pil", **kwargs)
 
     def get_mm_max_tokens_per_item(
         self, seq_len: int, mm_counts: Mapping[str, int]

@@ -11,6 +11,7 @@ from pydantic import Field, Tag, TypeAdapter, ValidationError, model_validator
 from pydantic_core import from_json
 
 from headstart.answers.preview import Preview, Shown
+from headstart.client.wire import WINDOW_S
 from headstart.errors import LiveError, MediaError
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Windows
@@ -39,7 +40,7 @@ class Watched(Body):
 
     stream: Name
     """The camera's name; its answers draft its next ones."""
-    window_s: Annotated[float, Field(ge=0.01, le=86_400)]
+    window_s: Annotated[float, Field(ge=0.01, le=86_400)] = WINDOW_S
     """Length of a window, s."""
     step_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     """From the start of a window to that of the next, at least an eighth of ``window_s``; else
