@@ -8,9 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 GUIDES = sorted((DOCS / "guides").glob("*.md"))
+WALKED = [*GUIDES, DOCS / "serving.md"]
+"""Documents whose blocks are all run: tests/guides."""
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
-ASKING_A_SERVER = ("serving.md", "guides/server.md", "guides/json.md")
-"""Documents of docs/ whose ``sh`` and ``python`` run against a server: tests/serve/test_page.py."""
+RUN_ELSEWHERE = {"README.md": "tests/test_readme.py", "cameras.md": "tests/serve/test_cameras.py"}
+"""Documents whose commands a test of their own runs."""
 COMMAND = re.compile(r"(\$ )?(\w+=\S+ )*headstart ")
 """How a line begins that calls the program, variables of its environment before it."""
 

@@ -1,4 +1,4 @@
-"""The examples of documents, run against a real server."""
+"""The commands of a document about cameras, run against a real server."""
 
 import os
 import subprocess
@@ -6,27 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from headstart_lab.answering import held_out_drive
-from headstart_lab.seconds import write_second
-
-from tests.documents import ASKING_A_SERVER, DOCS, blocks
+from tests.documents import DOCS, blocks
 from tests.serve.servers import Server
-
-
-def run_examples(server: Server, home: Path) -> None:
-    """Every ``sh`` and ``python`` block of documents, in a directory with the files they name."""
-    (home / "demo").mkdir()
-    write_second(home / "demo" / "second-0.mp4", held_out_drive(1)[0])
-    shell, python = (
-        [code for name in ASKING_A_SERVER for code in blocks(DOCS / name, language)]
-        for language in ("sh", "python")
-    )
-    assert len(shell) >= 4
-    assert len(python) >= 3
-    for code in shell:
-        run(server, home, ["bash", "-euc"], code)
-    for code in python:
-        run(server, home, [sys.executable, "-c"], code)
 
 
 def run_camera_commands(server: Server, home: Path, addresses: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""The page a server shows in a browser, and the examples of documents."""
+"""The page a server shows in a browser."""
 
 import base64
 import json
@@ -55,13 +55,6 @@ def test_the_page_asks_previews_and_confirms(server, browser, clips, tmp_path, w
         # 401 until the key was typed.
         assert [said for said in page.complaints if "401" not in said] == []
         assert all(url.startswith((server.url, "data:", "blob:")) for url in page.requested)
-
-
-def test_the_documents_examples_run(server, tmp_path):
-    """docs/serving.md and two guides word for word, against this server."""
-    from tests.serve.documented import run_examples
-
-    run_examples(server, tmp_path)
 
 
 # What the page sends is kept, so that the target can be asked about the same bytes over HTTP.

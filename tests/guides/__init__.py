@@ -1,0 +1,1 @@
+"""The guides, walked through block by block as a reader does."""
