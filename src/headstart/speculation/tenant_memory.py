@@ -130,8 +130,8 @@ class TenantMemory:
     def _site_learnt(self) -> None:
         assert self._site is not None
         self._site_bytes = self._site.num_bytes
-        if len(self._site) >= MAX_SITE_ANSWERS:
-            self._founder = None  # all that it said before is older than the site is long
+        if len(self._site) >= self._max_answers:
+            self._founder = None  # the site knows as much by now, and newer things
 
     def forget(self, name: str) -> None:
         """Drop a stream, and the site, which may hold what the stream said.
