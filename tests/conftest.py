@@ -61,6 +61,7 @@ SHARED_ENGINES = (
     (
         "tests/serve/test_equal_to_vllm.py",
         "tests/serve/test_live_load.py",
+        "tests/serve/test_own_pages.py",
         "tests/serve/test_prediction.py",
     ),
     ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),

@@ -57,7 +57,9 @@ def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
 def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
     async def run() -> list[httpx.Response]:
         gateway = make_gateway()
-        client = httpx.AsyncClient(transport=httpx.ASGITransport(gateway), base_url="http://here")
+        client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(gateway), base_url="http://localhost"
+        )
         try:
             return [await client.request(method, path, content=b"{}") for method, path in asked]
         finally:

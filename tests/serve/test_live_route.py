@@ -56,7 +56,8 @@ def status(tmp_path, origin: str | None, host: str = "127.0.0.1:8000", **server)
     ("origin", "host"),
     [
         (None, "127.0.0.1:8000"),
-        (None, "cameras.example.org"),
+        (None, ""),
+        ("http://192.168.1.7:8000", "192.168.1.7:8000"),
         ("http://127.0.0.1:8000", "127.0.0.1:8000"),
         ("http://localhost:8000", "localhost:8000"),
         ("https://[::1]:8000", "[::1]:8000"),
@@ -73,8 +74,6 @@ def test_programs_and_the_servers_own_pages_may_use_an_open_server(tmp_path, ori
         ("null", "127.0.0.1:8000"),
         ("http://127.0.0.1:9000", "127.0.0.1:8000"),
         ("http://localhost:8000", "127.0.0.1:8000"),
-        ("http://evil.example.org:8000", "evil.example.org:8000"),  # a name that leads here
-        ("http://127.0.0.1.evil.example.org", "127.0.0.1.evil.example.org"),
         ("file://", ""),
     ],
 )
@@ -82,10 +81,22 @@ def test_pages_of_other_sites_may_not(tmp_path, origin, host):
     assert status(tmp_path, origin, host) == 403
 
 
+@pytest.mark.parametrize("origin", [None, "own"])
+@pytest.mark.parametrize(
+    "host", ["evil.example.org:8000", "127.0.0.1.evil.example.org", "localhost.evil.org", "[::1"]
+)
+def test_no_name_that_a_site_could_lead_here_is_answered_to(tmp_path, origin, host):
+    assert status(tmp_path, origin and f"http://{host}", host) == 421
+
+
 def test_an_operator_opens_it_to_the_pages_that_are_named(tmp_path):
     named = {"origins": ["https://cameras.example.org"]}
     assert status(tmp_path, "https://cameras.example.org", **named) == PASSED
     assert status(tmp_path, "https://cameras.example.org.evil.org", **named) == 403
+    assert status(tmp_path, None, "cameras.example.org:8000", **named) == PASSED
+    assert status(tmp_path, "http://evil.org", "cameras.example.org", **named) == 403
+    own = handshake(tmp_path, {"host": "robot:8000"}, host="robot")
+    assert own[0]["status"] == PASSED
     for wrong in ("cameras.example.org", "https://cameras.example.org/", "*", 3):
         with pytest.raises(SettingsError, match="origins"):
             Settings.of({"server": {"origins": [wrong]}})

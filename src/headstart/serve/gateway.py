@@ -24,6 +24,7 @@ from headstart.serve.entrance import Entrance
 from headstart.serve.heartbeat import Heartbeat
 from headstart.serve.live.camera_routes import CameraRoutes
 from headstart.serve.memory.routes import MemoryRoutes
+from headstart.serve.own_pages import check_page
 from headstart.serve.page import LIVE_PAGE, PAGE, PAGE_HEADERS
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import ClientDisconnectedError, RequestContext
@@ -91,6 +92,7 @@ class Gateway:
 
     async def _dispatch(self, context: RequestContext, time_limit: asyncio.Timeout) -> None:
         """Check that the request may use its route, and answer it there."""
+        check_page(self._settings, context)
         route = _route_of(context)
         caller = self.entrance.caller(context.header(b"authorization"))
         context.tenant = caller.name if caller is not None and caller.may_ask else ""
@@ -156,7 +158,7 @@ class Gateway:
     ) -> None:
         """Answer a request that needs no admission."""
         sees_all = caller is not None and caller.sees_all
-        if route.path == routes.MODELS and not self._settings.open:
+        if route.path == routes.MODELS:
             await self._send_models(context)
             return
         if route.path == routes.METRICS and not sees_all:

@@ -209,7 +209,8 @@ class Settings:
     compare: bool = False
     """Whether an engine of vLLM alone runs beside the target, for live cameras to compare with."""
     origins: tuple[str, ...] = ()
-    """Web pages of these origins may use an open server's live socket, besides its own."""
+    """Web pages of these origins may use an open server, besides its own. It answers to the names
+    of their hosts too, besides addresses and ``localhost``."""
     path: Path | None = None
     """The file these settings were read from."""
     keys: Keys = field(default_factory=Keys)

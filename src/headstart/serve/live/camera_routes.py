@@ -9,7 +9,6 @@ from headstart.serve.entrance import Entrance
 from headstart.serve.live.answer_stream import AnswerStream
 from headstart.serve.live.messages import read_registration
 from headstart.serve.live.registry import CameraRegistry
-from headstart.serve.own_pages import check_page
 from headstart.serve.refusal import RefusedError, bad_request, too_much
 from headstart.serve.request_context import RequestContext
 from headstart.serve.routes import CAMERA_ANSWERS, CAMERA_PICTURE, CAMERAS, Route
@@ -29,7 +28,6 @@ class CameraRoutes:
 
     async def answer(self, context: RequestContext, route: Route, body: bytes = b"") -> None:
         """Answer one request."""
-        check_page(self._settings, context)
         if self._registry is None:
             raise RefusedError(
                 HTTPStatus.NOT_IMPLEMENTED, "this server's model looks at no video; ask over HTTP"

@@ -106,9 +106,9 @@ class LiveRoute:
     def _check(self, context: RequestContext) -> Cameras:
         """Raise a refusal unless this socket may be opened."""
         scope = context.scope
+        check_page(self._settings, context)
         if scope["path"] != PATH:
             raise RefusedError(HTTPStatus.NOT_FOUND, f"the only socket of this server is {PATH}")
-        check_page(self._settings, context)
         context.tenant = tenant = self._tenant(context)
         if SUBPROTOCOL not in scope["subprotocols"]:
             raise bad_request(f"name the subprotocol {SUBPROTOCOL}")

@@ -9,7 +9,6 @@ from headstart.serve.asgi import send_json, send_whole
 from headstart.serve.memory.keeper import MemoryKeeper
 from headstart.serve.memory.seal import SealError
 from headstart.serve.memory.store import StoreError
-from headstart.serve.own_pages import check_page
 from headstart.serve.quota import Quota
 from headstart.serve.refusal import RefusedError, bad_request
 from headstart.serve.request_context import RequestContext
@@ -31,7 +30,6 @@ class MemoryRoutes:
 
     async def answer(self, context: RequestContext, route: Route, body: bytes) -> None:
         """Answer one request."""
-        check_page(self._settings, context)
         if self._keeper is None:
             nothing = "this server drafts nothing, and so it remembers nothing"
             raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, nothing)
