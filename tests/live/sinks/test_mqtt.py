@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -419,3 +419,74 @@ def test_the_automation_of_the_documents_hears_the_camera_of_the_documents():
     fires = jinja2.Environment().from_string(condition)
     for text, is_fired in ((" Yes, a parcel.", "True"), ("No.", "False")):
         assert fires.render(trigger={"payload_json": {"target_text": text}}) == is_fired
+
+
+class HostileBroker:
+    """Accepts connections as a broker does, and then sends one thing, again and again."""
+
+    def __init__(self, first, again):
+        self._first, self._again, self.num_bytes = first, again, 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"mqtt://127.0.0.1:{self._listener.getsockname()[1]}/home"
+        self.is_left = threading.Event()
+        """Its client has gone away."""
+        self._thread = threading.Thread(target=self._serve)
+
+    def _serve(self):
+        connection, _ = self._listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(self._first)
+            while self.num_bytes < 64 << 20:
+                connection.sendall(self._again)
+                self.num_bytes += len(self._again)
+            while connection.recv(1 << 16):
+                pass
+        self.is_left.set()
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc):
+        self._listener.close()
+        self._thread.join()
+
+
+ACCEPTED = b"\x20\x02\x00\x00"
+ENDLESS = b"\xff\xff\xff\x7f"
+"""The longest length that there is: 256 MB."""
+PUBLISHED = b"\x00\x01t" + bytes(100)
+
+
+@needs_paho
+@pytest.mark.parametrize(
+    ("first", "again", "said"),
+    [
+        (ACCEPTED + b"\x30" + ENDLESS, bytes(1 << 16), "too long"),
+        (b"\x20" + ENDLESS, bytes(1 << 16), "too long"),
+        (ACCEPTED, b"\x30\x67" + PUBLISHED, "nobody asked"),
+        (ACCEPTED, b"\x34\x69" + b"\x00\x01t\x00\x07" + bytes(100), "nobody asked"),
+        (ACCEPTED, b"\xd0\x00" * 1000, "more answers"),
+        (ACCEPTED, b"\x40\x02\x00\x09" * 1000, "more answers"),
+    ],
+    ids=[
+        "a long message",
+        "a long answer",
+        "messages",
+        "messages in two steps",
+        "pings",
+        "receipts",
+    ],
+)
+def test_a_broker_that_sends_what_nobody_asked_for_is_left(first, again, said):
+    with (
+        HostileBroker(first, again) as broker,
+        MqttPublisher(broker.url, first_pause_s=600) as made,
+    ):
+        post(made, 1)
+        until(broker.is_left.is_set, "the end of its connection")
+        until(lambda: made.counts.last_error)
+        made.close(grace_s=0)
+    assert said in made.counts.last_error
+    assert broker.num_bytes < 32 << 20  # what connections hold on their way

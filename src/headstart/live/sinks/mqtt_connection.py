@@ -6,10 +6,11 @@ fails where a process has more than 1,024 files open, and nothing bounds the tim
 
 import select
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from ssl import SSLContext
-from typing import Any
+from typing import Any, NoReturn
 
 from headstart.errors import LiveError
 from headstart.live.sinks.mqtt_address import MqttAddress
@@ -21,6 +22,11 @@ KEEPALIVE_S = 15
 LOOK_S = 1.0
 """How often paho looks at the clock."""
 AT_LEAST_ONCE = 1
+MAX_PACKET_BYTES = 1 << 10
+"""Of what a broker sends; what it may send here has four bytes."""
+_CONNACK, _PUBACK, _PINGRESP = 0x20, 0x40, 0xD0
+MAX_SPARE = 16
+"""So many packets more than were asked for may come, and one a second."""
 WRONG_LOGIN = ("Bad user name or password", "Not authorized")
 
 
@@ -57,6 +63,11 @@ class MqttConnection:
             protocol=mqtt.MQTTv311,  # every broker speaks it
             reconnect_on_failure=False,
         )
+        self._num_asked = self._num_received = 0
+        self._start_s = time.monotonic()
+        # paho has no bound of its own: a broker that announces 256 MB is waited for, and kept.
+        self._paho_receives, self._client._sock_recv = self._client._sock_recv, self._receive
+        self._paho_handles, self._client._packet_handle = self._client._packet_handle, self._handle
         self._client.on_connect = self._on_connect
         self._client.on_disconnect = self._on_disconnect
         self._client.will_set(
@@ -75,6 +86,7 @@ class MqttConnection:
 
     def publish(self, message: MqttMessage) -> None:
         """Publish a message, and wait until the broker has acknowledged it."""
+        self._num_asked += 1
         sent = self._client.publish(
             message.topic, message.payload, AT_LEAST_ONCE, message.is_retained
         )
@@ -110,6 +122,28 @@ class MqttConnection:
         self._client.loop_read()  # always: TLS may have read more than it has handed out
         self._client.loop_write()
         self._client.loop_misc()
+
+    def _receive(self, num_bytes: int) -> bytes:
+        """In paho's place: a part of a packet, whose length the broker has stated."""
+        if num_bytes > MAX_PACKET_BYTES:
+            self._refuse("a packet that is too long")
+        received: bytes = self._paho_receives(num_bytes)
+        return received
+
+    def _handle(self) -> Any:
+        """In paho's place: of what was received, only what answers something is looked at."""
+        kind = self._client._in_packet["command"] & 0xF0
+        if kind not in (_CONNACK, _PUBACK, _PINGRESP):
+            self._refuse("what nobody asked for")
+        self._num_received += 1
+        spare = self._num_received - self._num_asked - MAX_SPARE
+        if spare > time.monotonic() - self._start_s:
+            self._refuse("more answers than there were questions")
+        return self._paho_handles()
+
+    def _refuse(self, what: str) -> NoReturn:
+        self._why_lost = f"the broker sends {what}; check whether it is one"
+        raise ConnectionError(self._why_lost)
 
     def _on_connect(self, _client: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
         self._is_accepted = not reason.is_failure
