@@ -19,8 +19,8 @@ from headstart.speculation.vocabulary import TextVocabulary
 
 FRONT, BACK = StreamKey("north", "front"), StreamKey("north", "back")
 LENGTH = 512
-MAX_CALL_S = 0.06
-"""Of the engine's thread. A piece takes some 3 ms of it; all at once took 150 and more."""
+MAX_CALL_S = 0.08
+"""Of the engine's thread. A piece takes some 5 ms of it; all at once took 250 and more."""
 
 
 @contextmanager

@@ -71,7 +71,8 @@ class ContextTable:
         Places noted before stay in the chains they share: whoever follows them compares tokens.
         """
         heads = np.repeat(np.frombuffer(self.heads, dtype=np.int64), 1 << bits)
-        self.heads = array("q", heads.tobytes())
+        self.heads = array("q")
+        self.heads.frombytes(heads.data.cast("B"))
         self.shift -= bits
 
     def extend(self, sums: NDArray[np.uint64], followed: NDArray[np.int64], first: int) -> None:
@@ -139,12 +140,8 @@ class Contexts:
         for table in self.tables:
             table.widen(2)
 
-    def reserve(self, num_tokens: int) -> None:
-        """Forget everything, and make room for so many tokens."""
-        for table in self.tables:
-            table.empty(max(FIRST_BITS, num_tokens.bit_length()))
-
     def rebuild(self, tokens: NDArray[np.int32], depths: NDArray[np.int64], first: int) -> None:
         """Make the tables anew, of these tokens alone, with about a slot for each."""
-        self.reserve(len(tokens))
+        for table in self.tables:
+            table.empty(max(FIRST_BITS, len(tokens).bit_length()))
         self.extend(tokens, depths, first)

@@ -46,10 +46,8 @@ class StreamMemory:
         "num_learnt",
     )
 
-    def __init__(
-        self, max_answers: int, max_tokens: int | None = None, *, expected_tokens: int = 0
-    ) -> None:
-        """It remembers at most so many; ``expected_tokens`` of them find room from the start."""
+    def __init__(self, max_answers: int, max_tokens: int | None = None) -> None:
+        """It remembers at most so many."""
         self._max_answers, self._max_tokens = max_answers, max_tokens
         self.num_learnt = 0
         self._log = array("i")
@@ -57,8 +55,6 @@ class StreamMemory:
         self._starts = array("q")  # of the answers remembered
         self._said_at_s = array("d")  # likewise
         self._contexts = Contexts(CONTEXT_LENGTHS)
-        if expected_tokens:
-            self._contexts.reserve(expected_tokens)
 
     def __len__(self) -> int:
         return len(self._starts)

@@ -28,7 +28,7 @@ class Taking:
         self._added = deque(added.parts(PIECE_TOKENS))
         self._own = deque(() if own is None else own.parts(PIECE_TOKENS))
         self.num_tokens = added.num_tokens + (0 if own is None else own.num_tokens)
-        self._stream = StreamMemory(max_answers, expected_tokens=self.num_tokens)
+        self._stream = StreamMemory(max_answers)
 
     @property
     def num_left(self) -> int:

@@ -17,6 +17,8 @@ from headstart.serve.settings import Settings
 from headstart.speculation.drafter import StreamKey
 
 MAX_NAME_CHARACTERS = 128
+BYTES_A_TOKEN = 4
+"""Of an exported memory."""
 DEFAULT_LISTED, MAX_LISTED = 100, 1000
 """Streams in one answer."""
 
@@ -49,6 +51,7 @@ class MemoryRoutes:
             data = await keeper.export(self._stream(context))
             if data is None:
                 raise RefusedError(HTTPStatus.NOT_FOUND, "nothing is remembered of this stream")
+            self._quota.charge_memory(context.tenant, len(data) // BYTES_A_TOKEN)
             await send_whole(send, HTTPStatus.OK, b"application/octet-stream", data)
         elif route.path == MEMORY_IMPORT:
             self._check_keys()

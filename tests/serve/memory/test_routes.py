@@ -1,0 +1,77 @@
+"""What calls about memory cost their tenant, without an engine."""
+
+import asyncio
+import json
+
+import pytest
+
+from headstart.serve.memory.routes import BYTES_A_TOKEN, MemoryRoutes
+from headstart.serve.memory.seal import OpenedMemory
+from headstart.serve.quota import MEMORY_CALLS_PER_MINUTE, Quota
+from headstart.serve.refusal import RefusedError
+from headstart.serve.request_context import RequestContext
+from headstart.serve.routes import MEMORY, MEMORY_EXPORT, MEMORY_IMPORT, find_route
+from headstart.serve.settings import Limits, MemoryKeeping, Settings
+from tests.serve.memory.memories import FRONT, KEY, snapshot
+from tests.serve.test_quota import Clock
+
+TOKENS_PER_MINUTE = 600
+
+
+class Kept:
+    """In place of the keeper: a stream of 400 tokens, and no other."""
+
+    async def streams(self, tenant, after, max_streams):
+        return [{"stream": FRONT.stream, "answers": 2, "bytes": 99}], None
+
+    async def export(self, stream):
+        return bytes(400 * BYTES_A_TOKEN)
+
+    async def take(self, stream, data):
+        return OpenedMemory(FRONT, 1.0, snapshot()), 400
+
+
+class Tenant:
+    """Calls the routes, at a time that stands still unless it is turned."""
+
+    def __init__(self):
+        keeping = MemoryKeeping(keys=(KEY,))
+        limits = Limits(tenant_tokens_per_minute=TOKENS_PER_MINUTE)
+        settings, self.clock = Settings(limits=limits, memory=keeping), Clock()
+        self.quota = Quota(limits, self.clock)
+        self._routes = MemoryRoutes(settings, self.quota, Kept())
+
+    def call(self, method, path, query="stream=front"):
+        said = []
+
+        async def send(message):
+            said.append(message)
+
+        scope = {"headers": [], "query_string": query.encode()}
+        context = RequestContext(scope, None, send, lambda: False, tenant="north")
+        asyncio.run(self._routes.answer(context, find_route(method, path), b"sealed"))
+        return said[0]["status"], b"".join(message.get("body", b"") for message in said)
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", MEMORY_IMPORT), ("GET", MEMORY_EXPORT)])
+def test_what_comes_in_or_goes_out_is_charged_as_tokens(method, path):
+    tenant = Tenant()
+    for _ in range(2):
+        tenant.quota.admit("north")
+        assert tenant.call(method, path)[0] == 200
+    with pytest.raises(RefusedError, match="ask again in 21 s"):
+        tenant.quota.admit("north")
+    tenant.clock.now_s += 21
+    tenant.quota.admit("north")
+    tenant.quota.admit("south")
+
+
+def test_whoever_calls_too_often_is_refused_before_an_engine_is_asked():
+    tenant = Tenant()
+    for _ in range(MEMORY_CALLS_PER_MINUTE):
+        tenant.quota.admit_memory("north")
+    with pytest.raises(RefusedError, match="calls about memory"):
+        tenant.call("GET", MEMORY)
+    tenant.clock.now_s += 1
+    status, body = tenant.call("GET", MEMORY, "limit=7")
+    assert (status, json.loads(body)["cursor"]) == (200, None)
