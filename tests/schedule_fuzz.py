@@ -1,58 +1,55 @@
 """Random schedules through our scheduler, each answer compared with vLLM's own scheduler.
 
-    python -m tests.schedule_fuzz --drafted 10000000 --seed 1
+    python -m tests.schedule_fuzz --drafted 500000 --seed 101 --slices 10 --parts build/schedules
 
 Chunk sizes, budgets, aborts, preemption, prefix hits of every length, priorities, the longest
-context, growing prompts, ways to stop; drafts right, wrong, hostile and late. The last line is
-JSON. `tests/schedule_harness.py` plays them.
+context, growing prompts, ways to stop, sliding windows, pictures, grammars, pools as small as vLLM
+starts with; drafts right, wrong, hostile and late. No token may be another one, nothing may be
+known of a request that is over, and none may wait much longer than vLLM's own scheduler lets it.
+The last line is JSON. `tests/schedule_plans.py` makes the plans, `tests/schedule_harness.py` plays
+them.
 """
 
 import argparse
 import json
 import logging
-import random
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.measurement import Measurement
 
-from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources
+from headstart.engine.options import MAX_VERIFIED_TOKENS
+from headstart.engine.paced_steps import cuts_prompts
 from headstart.errors import DraftingError
-from tests.schedule_harness import (
-    AnyPace,
-    Asked,
-    Counts,
-    Player,
-    Said,
-    Turn,
-    scheduler,
-)
-from tests.schedule_target import END, FIRST_WORD, VOCABULARY, likely_answer
+from tests.request_tables import traces
+from tests.schedule_engine import scheduler
+from tests.schedule_harness import AnyPace, Asked, Counts, Player, Said
+from tests.schedule_plans import Plan, plan_of
 
-MAX_STEPS = 6_000  # of one plan: with fewer left to do it has come to a halt
-MAX_SHOWN = 5  # differences, in the result
-NUM_SPARE_BLOCKS = 300  # enough for every request of a plan at a time
-HOSTILE = ([-1] * 40, [10**9] * 40, [VOCABULARY] * 9, ["x", None, True], list(range(64)) * 30)
+MAX_STEPS = 6_000  # of one plan through vLLM's own scheduler: with fewer left it has come to a halt
+MAX_SHOWN = 5  # findings, in the result
+PATIENCE, PACED_PATIENCE = 2.0, 8.0
+"""A request may take so many times the steps that it takes with vLLM's own scheduler."""
+SPARE_STEPS = 60
+"""And so many more: a few steps of vLLM's may be a few of a neighbour's prompt more."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Everything of one run that is not the scheduler's to decide."""
+@dataclass
+class Played:
+    """What became of a plan's requests."""
 
-    seed: int
-    arguments: dict[str, Any]
-    num_blocks: int
-    max_draft_tokens: int
-    sources: Sources
-    asked: tuple[Asked, ...]
-    num_in_flight: int = 1
-    is_paced: bool = False
-    """Whether any number of tokens is left for prompts beside answers, from none on."""
+    said: dict[str, Said]
+    counts: Counts
+    traces: list[str]
+    """Where something is still known of them."""
+    waiting: list[str]
+    """Those that had not ended when time was up."""
 
 
 @dataclass
@@ -63,8 +60,20 @@ class Result:
     answers: int = 0
     sampled_answers: int = 0
     refused_plans: int = 0
+    plans_with: dict[str, int] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
     differences: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
+    starved: list[str] = field(default_factory=list)
+    longest: dict[str, float] = field(default_factory=dict)
+    """The largest share of the steps that a request, or a plan, might take which one took."""
+
+    def took(self, kind: str, share: float) -> None:
+        self.longest[kind] = max(self.longest.get(kind, 0.0), round(share, 3))
+
+    @property
+    def findings(self) -> list[str]:
+        return self.differences + self.leaks + self.starved
 
     def add(self, counts: Counts) -> None:
         for name, value in vars(counts).items():
@@ -75,207 +84,169 @@ class Result:
             "drafted": self.counts.drafted,
             "accepted": self.counts.accepted,
             "drafted_with_prompt": self.counts.fused,
+            "drafted_under_a_grammar": self.counts.constrained,
+            "pictures_encoded": self.counts.encoded,
             "answers": self.answers,
             "sampled_answers": self.sampled_answers,
             "preemptions": self.counts.preemptions,
             "steps": self.counts.steps,
             "plans": self.plans,
+            "plans_with": dict(sorted(self.plans_with.items())),
             "refused_plans": self.refused_plans,
             "differences": len(self.differences),
-            "first_differences": self.differences[:MAX_SHOWN],
+            "leaks": len(self.leaks),
+            "starved": len(self.starved),
+            "longest_share_of_steps": dict(sorted(self.longest.items())),
+            "first_findings": self.findings[:MAX_SHOWN],
         }
 
 
-def plan_of(seed: int) -> Plan:
-    """A plan, the same for the same seed."""
-    dice = random.Random(seed)
-    max_model_len = dice.choice([96, 128, 160])
-    budget = dice.choice([40, 96, 256, 512])
-    arguments: dict[str, Any] = {
-        "max_model_len": max_model_len,
-        "max_num_batched_tokens": budget,
-        "max_num_seqs": dice.choice([2, 8, 16, 16]),
-        "enable_prefix_caching": dice.random() < 0.8,
-    }
-    if dice.random() < 0.3:
-        arguments["scheduling_policy"] = "priority"
-    if dice.random() < 0.3:
-        arguments["long_prefill_token_threshold"] = dice.choice([4, 8, 24])
-    num_in_flight = 1
-    if dice.random() < 0.05:
-        arguments["pipeline_parallel_size"] = num_in_flight = 2
-    max_draft_tokens = dice.choice([1, 8, 32, 64])
-    if dice.random() < 0.05:
-        max_draft_tokens = dice.choice([128, 129, 200])
-        arguments |= {"max_num_batched_tokens": 512, "max_model_len": 400}
-    num_spare_blocks = dice.choice([2, 4, 8, NUM_SPARE_BLOCKS])
-    num_blocks = arguments["max_model_len"] // 16 + num_spare_blocks
-    world = _World(
-        dice,
-        arguments["max_model_len"],
-        # A growing prompt keeps its blocks while it waits; with few, vLLM comes to a halt.
-        grows=num_spare_blocks == NUM_SPARE_BLOCKS,
-        # While one samples, nobody is drafted for on a CPU.
-        samples=dice.random() < 0.2,
-    )
-    return Plan(
-        seed,
-        arguments,
-        num_blocks,
-        max_draft_tokens,
-        Sources(abstain=dice.random() < 0.2),
-        tuple(world.asked(number) for number in range(dice.choice([20, 60, 120]))),
-        num_in_flight,
-        is_paced=dice.random() < 0.5,
-    )
-
-
-class _World:
-    """Requests that share prefixes, streams and moments."""
-
-    def __init__(self, dice: random.Random, max_model_len: int, grows: bool, samples: bool) -> None:
-        self._dice = dice
-        self._longest = max_model_len
-        self._growing_share = 0.3 if grows else 0.0
-        self._sampled_share = 0.1 if samples else 0.0
-        self._base = self._words(max_model_len)
-        self._tails = [self._words(3) for _ in range(4)]
-        self._now = 0
-
-    def _words(self, count: int) -> list[int]:
-        return [self._dice.randrange(FIRST_WORD, VOCABULARY) for _ in range(count)]
-
-    def asked(self, number: int) -> Asked:
-        dice = self._dice
-        self._now += dice.choice([0, 0, 0, 0, 1, 3, 10])
-        num_turns = dice.choice([2, 3, 5]) if dice.random() < self._growing_share else 1
-        turns, now, context = [], self._now, list[int]()
-        room = self._longest // num_turns  # of each turn, its answer included if others follow
-        for _ in range(num_turns):
-            length = min(dice.choice([1, 5, 15, 16, 17, 31, 32, 33, 49, 60]), room // 2)
-            prompt = self._prompt(length, first=not context)
-            context += prompt
-            most = room - length if num_turns > 1 else self._longest
-            turns.append(Turn(tuple(prompt), self._params(context, most), now))
-            now += dice.choice([0, 1, 5, 40])
-        aborted = self._now + dice.randrange(30) if dice.random() < 0.05 else None
-        late = (
-            ((self._now + dice.randrange(6), tuple(self._draft(context))),)
-            if dice.random() < 0.3
-            else ()
-        )
-        return Asked(
-            f"request-{number}",
-            tuple(turns),
-            priority=dice.randrange(3),
-            session_id=dice.choice([None, None, None, "session"]),
-            aborted_at=aborted,
-            late=late,
-        )
-
-    def _prompt(self, length: int, first: bool) -> list[int]:
-        if not first or self._dice.random() < 0.3:
-            return self._words(length)
-        tail = self._dice.choice(self._tails) if length > 8 else []
-        return [*self._base[: length - len(tail)], *tail]
-
-    def _params(self, prompt: list[int], most: int) -> dict[str, Any]:
-        dice = self._dice
-        params: dict[str, Any] = {"max_tokens": min(most, dice.choice([1, 2, 10, 60, 60, 300]))}
-        if dice.random() < 0.3:
-            params["ignore_eos"] = True
-        if dice.random() < 0.25:
-            params["min_tokens"] = dice.randrange(min(40, params["max_tokens"]) + 1)
-        if dice.random() < 0.2:
-            params["stop_token_ids"] = self._words(2)
-        if dice.random() < self._sampled_share:
-            params |= {"temperature": dice.choice([0.5, 1.0, 2.0]), "seed": dice.randrange(99)}
-        if dice.random() < 0.95:
-            told: dict[str, Any] = {"draft": self._draft(prompt)}
-            if dice.random() < 0.8:
-                told["stream"] = dice.choice(["a", "b"])
-            params["extra_args"] = {"headstart": told}
-        return params
-
-    def _draft(self, prompt: list[int]) -> list[Any]:
-        dice = self._dice
-        if dice.random() < 0.05:
-            return list(dice.choice(HOSTILE))
-        right = likely_answer(prompt, dice.choice([0, 3, 20, 80, 80]))
-        share = dice.choice([0.0, 0.05, 0.2, 0.5, 1.0])
-        return [
-            dice.choice([END, *self._words(1)]) if dice.random() < share else token
-            for token in right
-        ]
-
-
-def play(plan: Plan, max_draft_tokens: int) -> tuple[dict[str, Said], Counts]:
+def play(plan: Plan, max_draft_tokens: int, max_steps: int = MAX_STEPS) -> Played:
     """What is said to a plan's requests; with no drafts, by vLLM's own scheduler."""
-    player = Player(
-        scheduler(max_draft_tokens, plan.num_blocks, plan.sources, **plan.arguments),
-        plan.num_in_flight,
-    )
-    if plan.is_paced and max_draft_tokens:
-        player.scheduler._paced_steps.pace = AnyPace(plan.seed)
+    with TemporaryDirectory() as directory:
+        channel = directory if plan.has_channel and max_draft_tokens else None
+        made = scheduler(max_draft_tokens, sources=plan.sources, channel=channel, **plan.engine)
+        played = _play(plan, Player(made, plan.num_in_flight), bool(max_draft_tokens), max_steps)
+        if channel is not None:
+            for socket in ("_drafts", "_asks", "_previews"):
+                getattr(made._channel, socket).close()
+    return played
+
+
+def _play(plan: Plan, player: Player, is_ours: bool, max_steps: int) -> Played:
+    if plan.is_paced and is_ours:
+        cuts = cuts_prompts(player.scheduler.vllm_config)
+        player.scheduler._paced_steps.pace = AnyPace(plan.seed, cuts_prompts=cuts)
     happenings: list[tuple[int, Callable[[], None]]] = []
+    aborts: dict[int, list[str]] = {}
     for asked in plan.asked:
         for number, turn in enumerate(asked.turns):
             happenings.append((turn.at, lambda a=asked, n=number: player.add(a, n)))
         if len(asked.turns) > 1:
             last = len(asked.turns)
             happenings.append((asked.turns[-1].at, lambda a=asked, n=last: player.add(a, n)))
-        if asked.aborted_at is not None:
+        if asked.aborted_at is not None and asked.is_aborted_in_a_step:
+            aborts.setdefault(asked.aborted_at, []).append(asked.name)
+        elif asked.aborted_at is not None:
             happenings.append((asked.aborted_at, lambda a=asked: player.abort(a.name)))
         for at, draft in asked.late:
             happenings.append((at, lambda a=asked, d=draft: player.post(a.name, d)))
     happenings.sort(key=lambda happening: happening[0])
-    for number in range(MAX_STEPS):
+    for number in range(max_steps):
         while happenings and happenings[0][0] <= number:
             happenings.pop(0)[1]()
         if not happenings and not player.scheduler.requests and not player.in_flight:
-            return player.said, player.counts
-        player.step()
-    raise AssertionError(f"came to a halt with {len(player.scheduler.requests)} requests")
+            break
+        ended = aborts.pop(number, [])
+        player.step(lambda names=ended: list(map(player.abort, names)))
+    waiting = list(player.scheduler.requests)
+    player.step()  # vLLM tells its workers what has ended
+    names = {asked.name for asked in plan.asked}
+    return Played(player.said, player.counts, traces(player.scheduler, names), waiting)
+
+
+def alone(plan: Plan) -> Plan:
+    """The plan as vLLM's own scheduler may be asked to play it."""
+    if not plan.is_by_priority:
+        return plan
+    # Short of blocks, and by priority, vLLM itself reads blocks nobody filled.
+    return replace(plan, arguments={**plan.arguments, "enable_prefix_caching": False})
 
 
 def compare(plan: Plan, result: Result) -> None:
     """Play a plan both ways and note what differs."""
     result.plans += 1
-    try:
-        ours, counts = play(plan, plan.max_draft_tokens)
-    except DraftingError as refusal:
+    if _is_refused(plan):
         result.refused_plans += 1
-        expected = plan.num_in_flight > 1 or plan.max_draft_tokens > MAX_VERIFIED_TOKENS
-        if not expected:
-            result.differences.append(f"seed {plan.seed}: refused without need: {refusal}")
         return
+    for kind in _kinds(plan):
+        result.plans_with[kind] = result.plans_with.get(kind, 0) + 1
+    expected = play(alone(plan), 0)
+    if expected.waiting:
+        raise AssertionError(f"seed {plan.seed}: vLLM's own scheduler came to a halt")
+    patience = PACED_PATIENCE if plan.is_paced else PATIENCE
+    max_steps = int(patience * expected.counts.steps) + SPARE_STEPS
+    try:
+        ours = play(plan, plan.max_draft_tokens, max_steps)
     except Exception:
         last = traceback.format_exc().strip().splitlines()[-3:]
         result.differences.append(f"seed {plan.seed}: our scheduler ended: {' '.join(last)}")
         return
-    result.add(counts)
-    # With blocks to spare: short of them, and by priority, vLLM itself reads blocks nobody filled.
-    alone, _ = play(replace(plan, num_blocks=plan.num_blocks + NUM_SPARE_BLOCKS), 0)
+    result.add(ours.counts)
+    kind = "a plan, paced" if plan.is_paced else "a plan"
+    result.took(kind, ours.counts.steps / max_steps)
+    if ours.waiting:
+        result.starved.append(f"seed {plan.seed}: {ours.waiting} after {max_steps} steps")
+        return
+    places = {place.split(".", 1)[-1] for place in expected.traces}  # which vLLM itself leaves
+    leaks = [place for place in ours.traces if place.split(".", 1)[-1] not in places]
+    if leaks:
+        result.leaks.append(f"seed {plan.seed}: {leaks}")
     for asked in plan.asked:
-        found, expected = ours[asked.name], alone[asked.name]
+        found, known = ours.said[asked.name], expected.said[asked.name]
         if asked.aborted_at is not None:
             same = all(
-                a[: len(b)] == b[: len(a)]
-                for a, b in zip(found.turns, expected.turns, strict=False)
+                a[: len(b)] == b[: len(a)] for a, b in zip(found.turns, known.turns, strict=False)
             )
         else:
-            same = found == expected
+            same = found == known
             result.answers += len(found.reasons)
             result.sampled_answers += any("seed" in turn.params for turn in asked.turns)
+            # While prompts are held back at random, whom others may overtake waits for all of them.
+            if not (plan.is_paced and plan.is_by_priority):
+                _compare_waits(plan, asked, found, known, result)
         if not same:
-            result.differences.append(f"seed {plan.seed}, {asked}: {found}, alone {expected}")
+            result.differences.append(f"seed {plan.seed}, {asked}: {found}, alone {known}")
+
+
+def _compare_waits(plan: Plan, asked: Asked, found: Said, known: Said, result: Result) -> None:
+    begun = asked.turns[-1].at
+    patience = PACED_PATIENCE if plan.is_paced else PATIENCE
+    most = patience * max(0, known.ended_at - begun) + SPARE_STEPS
+    share = (found.ended_at - begun) / most
+    result.took("a request, paced" if plan.is_paced else "a request", share)
+    if share > 1.0:
+        result.starved.append(
+            f"seed {plan.seed}, {asked.name}: {found.ended_at - begun} steps,"
+            f" alone {known.ended_at - begun}"
+        )
+
+
+def _is_refused(plan: Plan) -> bool:
+    if plan.num_in_flight == 1 and plan.max_draft_tokens <= MAX_VERIFIED_TOKENS:
+        return False  # if it were, playing would fail
+    try:
+        scheduler(plan.max_draft_tokens, **plan.engine)
+    except DraftingError:
+        return True
+    return False
+
+
+def _kinds(plan: Plan) -> list[str]:
+    """What is in a plan, for the result."""
+    kinds: Mapping[str, bool] = {
+        "windows beside full attention": 0 in plan.windows and len(plan.windows) > 1,
+        "windows alone": 0 not in plan.windows,
+        "the least pool": not plan.num_spare_blocks,
+        "pictures": bool(plan.longest_picture),
+        "pictures in one piece": "disable_chunked_mm_input" in plan.arguments,
+        "prompts in one piece": "enable_chunked_prefill" in plan.arguments,
+        "priorities": plan.is_by_priority,
+        "grammars": plan.has("structured_outputs"),
+        "aborts in a step": any(
+            one.aborted_at is not None and one.is_aborted_in_a_step for one in plan.asked
+        ),
+        "paced prompts": plan.is_paced,
+        "a channel": plan.has_channel,
+    }
+    return [kind for kind, is_there in kinds.items() if is_there]
 
 
 def fuzz(num_drafted: int, seed: int, on_progress: Callable[[Result], None]) -> Result:
     """Plans until so many tokens were drafted, or until it is interrupted."""
     result = Result()
     try:
-        while result.counts.drafted < num_drafted and len(result.differences) < MAX_SHOWN:
+        while result.counts.drafted < num_drafted and len(result.findings) < MAX_SHOWN:
             compare(plan_of(seed * 1_000_000 + result.plans), result)
             on_progress(result)
     except KeyboardInterrupt:
@@ -283,13 +254,23 @@ def fuzz(num_drafted: int, seed: int, on_progress: Callable[[Result], None]) -> 
     return result
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--drafted", type=int, default=100_000, help="tokens to draft")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--output", type=Path, help="directory in which the result is kept")
-    options = parser.parse_args()
-    logging.getLogger("vllm").setLevel(logging.ERROR)
+def summed(slices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several runs told, as one."""
+    whole: dict[str, Any] = {"seeds": [one["seed"] for one in slices]}
+    for name, value in slices[0].items():
+        values = [one[name] for one in slices]
+        if isinstance(value, list):
+            whole[name] = [each for one in values for each in one][:MAX_SHOWN]
+        elif isinstance(value, Mapping):
+            join = max if name == "longest_share_of_steps" else sum
+            kinds = sorted({kind for each in values for kind in each})
+            whole[name] = {kind: join(each.get(kind, 0) for each in values) for kind in kinds}
+        elif name != "seed":
+            whole[name] = round(sum(values), 1)
+    return whole
+
+
+def _slice(num_drafted: int, seed: int) -> dict[str, Any]:
     begun_s = shown_s = time.monotonic()
 
     def on_progress(result: Result) -> None:
@@ -298,16 +279,37 @@ def main() -> int:
             shown_s = time.monotonic()
             print(f"{result.counts.drafted} drafted, {result.answers} answers", file=sys.stderr)
 
-    result = fuzz(options.drafted, options.seed, on_progress)
-    for difference in result.differences:
-        print(difference)
-    seconds = round(time.monotonic() - begun_s, 1)
-    told = {**result.told(), "seed": options.seed, "seconds": seconds}
+    result = fuzz(num_drafted, seed, on_progress)
+    for finding in result.findings:
+        print(finding)
+    return {**result.told(), "seed": seed, "seconds": round(time.monotonic() - begun_s, 1)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--drafted", type=int, default=100_000, help="tokens to draft, in a slice")
+    parser.add_argument("--seed", type=int, default=1, help="of the first slice")
+    parser.add_argument("--slices", type=int, default=1, help="runs, each with a seed of its own")
+    parser.add_argument("--parts", type=Path, help="directory of slices, none of which runs twice")
+    parser.add_argument("--output", type=Path, help="directory in which the result is kept")
+    options = parser.parse_args()
+    logging.getLogger("vllm").setLevel(logging.ERROR)
+    slices = []
+    for seed in range(options.seed, options.seed + options.slices):
+        part = None if options.parts is None else options.parts / f"{seed}.json"
+        if part is not None and part.is_file():
+            slices.append(json.loads(part.read_text()))
+            continue
+        slices.append(_slice(options.drafted, seed))
+        if part is not None:
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(slices[-1]) + "\n")
+    told = summed(slices)
     command = ["python", "-m", "tests.schedule_fuzz", *sys.argv[1:]]
     if options.output is not None:
         Measurement("schedule_fuzz", command, told).write(options.output)
     print(json.dumps(told))
-    return bool(result.differences)
+    return bool(told["first_findings"])
 
 
 if __name__ == "__main__":

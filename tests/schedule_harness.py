@@ -119,11 +119,11 @@ class Counts:
 class AnyPace(PromptPace):
     """Leaves any number of tokens for prompts: here passes take no time that is worth measuring."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(PassCosts())
+    def __init__(self, seed: int, *, cuts_prompts: bool) -> None:
+        super().__init__(PassCosts(), cuts_prompts=cuts_prompts)
         self._dice = Random(seed)
 
-    def room(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
+    def _left(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
         return self._dice.choice([None, 0, 0, 1, 5, 17, 40]) if answers else None
 
 
@@ -257,6 +257,9 @@ class Player:
         end = start + num_tokens - len(draft)
         if start < 0 or end > request.num_tokens:
             raise HarnessError("scheduled beyond what is known")
+        whole = not self.scheduler.scheduler_config.enable_chunked_prefill
+        if whole and end < request.num_tokens and not self._pictures[name]:
+            raise HarnessError("a part of a prompt, where vLLM was told to compute it as a whole")
         if draft and end < request.num_tokens:
             raise HarnessError("a draft before the end of what is known")
         if start + num_tokens > self.scheduler.max_model_len:

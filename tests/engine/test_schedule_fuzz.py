@@ -3,25 +3,56 @@
 import pytest
 
 pytest.importorskip("vllm")
-from tests.schedule_fuzz import Plan, Result, compare, fuzz, plan_of
+from tests import schedule_engine
+from tests.request_tables import traces
+from tests.schedule_fuzz import Result, compare, fuzz, summed
+from tests.schedule_plans import Plan, plan_of
 
-from headstart.engine import scheduler
+from headstart.engine import prompt_pace, scheduler
+from headstart.engine.pass_clock import TimedPass
+from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.scheduler import HeadstartScheduler
 
 pytestmark = pytest.mark.engine
 
-NUM_DRAFTED = 60_000
+NUM_DRAFTED = 160_000
+NUM_KINDS = 11
 MAX_SEARCHED = 60  # plans of a kind in which a corner must show
 
 
-def test_no_schedule_changes_a_token():
+def test_no_schedule_changes_a_token_leaves_a_trace_or_lets_a_request_wait():
     result = fuzz(NUM_DRAFTED, seed=1, on_progress=lambda _: None)
-    assert result.differences == []
+    assert result.findings == []
     counts = result.counts
     assert counts.drafted >= NUM_DRAFTED
     assert min(counts.accepted, counts.fused, counts.preemptions, result.sampled_answers) > 0
+    assert min(counts.constrained, counts.encoded) > 0
+    assert len(result.plans_with) == NUM_KINDS
     assert result.answers > 1000
     assert result.refused_plans > 0
+
+
+def test_a_trace_is_found_wherever_a_table_is_added():
+    made = schedule_engine.scheduler(8)
+    assert traces(made, ["one"]) == []
+    made._cascade.added = {("tenant", "one"): 1}
+    made._added = TimedPass((), 0, [{"of": {"one"}}], 0.0)
+    assert sorted(traces(made, ["one"])) == [
+        "HeadstartScheduler._added.prompt_tokens[][][]",
+        "HeadstartScheduler._cascade.added[key][]",
+    ]
+
+
+def test_slices_are_told_as_one_run():
+    one, other = Result(plans=2, plans_with={"pictures": 1}), Result(plans=3)
+    one.took("a request", 0.25)
+    other.took("a request", 0.5)
+    other.leaks.append("seed 7: there")
+    told = summed([{**one.told(), "seed": 1}, {**other.told(), "seed": 2}])
+    assert (told["seeds"], told["plans"], told["leaks"]) == ([1, 2], 5, 1)
+    assert told["plans_with"] == {"pictures": 1}
+    assert told["longest_share_of_steps"] == {"a request": 0.5}
+    assert told["first_findings"] == ["seed 7: there"]
 
 
 def pads_cached_prompts(monkeypatch):
@@ -53,6 +84,34 @@ def keeps_the_last_token_of_a_turn(monkeypatch):
     monkeypatch.delattr(HeadstartScheduler, "_handle_stopped_request")
 
 
+def accounts_for_the_aborted(monkeypatch):
+    def known(self, names):
+        return [self._accounts.setdefault(name, prompt_pace._Account(0.0)) for name in names]
+
+    monkeypatch.setattr(PromptPace, "_known", known)
+
+
+class Demanded:
+    """Slots for drafts that a request waits for, as of vLLM's own lookahead."""
+
+    def __init__(self, manager):
+        pass
+
+    def reserved(self, request_id):
+        return 128
+
+    def step_ended(self):
+        pass
+
+
+def waits_for_slots(monkeypatch):
+    monkeypatch.setattr(scheduler, "DraftSlots", Demanded)
+
+
+def keeps_blocks_nobody_filled(monkeypatch):
+    monkeypatch.delattr(HeadstartScheduler, "_preempt_request")
+
+
 def threshold(plan: Plan) -> int:
     return plan.arguments.get("long_prefill_token_threshold", 0)
 
@@ -80,6 +139,22 @@ CORNERS = {
         keeps_the_last_token_of_a_turn,
         lambda plan: any(len(asked.turns) > 1 for asked in plan.asked),
     ),
+    "an account of an answer aborted in a step": (
+        accounts_for_the_aborted,
+        lambda plan: any(asked.is_aborted_in_a_step for asked in plan.asked),
+    ),
+    "slots for drafts in the least pool": (
+        waits_for_slots,
+        lambda plan: not plan.num_spare_blocks and 0 not in plan.windows,
+    ),
+    "blocks that nobody filled": (
+        keeps_blocks_nobody_filled,
+        lambda plan: (
+            plan.is_by_priority
+            and plan.num_spare_blocks < 8
+            and plan.arguments["enable_prefix_caching"]
+        ),
+    ),
 }
 
 
@@ -91,7 +166,7 @@ def test_the_fuzz_finds_a_corner_whose_mend_is_taken_out(corner, monkeypatch):
     plans = (plan for seed in range(10_000) if concerns(plan := plan_of(seed)))
     for plan, _ in zip(plans, range(MAX_SEARCHED), strict=False):
         compare(plan, result)
-        if result.differences:
+        if result.findings:
             break
-    assert result.differences, f"not found in {result.plans} plans"
-    print(f"{corner}: found in plan {result.plans}: {result.differences[0][:300]}")
+    assert result.findings, f"not found in {result.plans} plans"
+    print(f"{corner}: found in plan {result.plans}: {result.findings[0][:300]}")
