@@ -1,12 +1,16 @@
 """A video over HTTP: a camera's endless one, or a file's."""
 
 import base64
+import io
+import socket
 from collections.abc import Iterator
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
+from typing import Any
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
+from headstart.live.sources.flow import Flow
 from headstart.live.sources.tcp_line import TcpLine
 from headstart.sandbox.shares import Share
 
@@ -31,7 +35,8 @@ class HttpStream:
         address = self._address
         try:
             connection = HTTPConnection(address.host, address.port)
-            connection.sock = self._line.connect(address.host, address.port, tls=address.is_tls)
+            sock = self._line.connect(address.host, address.port, tls=address.is_tls)
+            connection.sock = _Socket(sock, self._line.flow)
             connection.request("GET", address.path, headers=self._headers())
             response = connection.getresponse()
             if response.status != HTTPStatus.OK:
@@ -40,7 +45,6 @@ class HttpStream:
             while chunk := response.read1(_CHUNK_BYTES):
                 if self._num_missing is not None:
                     self._num_missing -= len(chunk)
-                self._line.flow.passed(len(chunk))
                 yield chunk
         except HTTPException as error:
             raise SourceError(
@@ -61,6 +65,34 @@ class HttpStream:
             pair = f"{self._address.user}:{self._address.password}".encode()
             headers["Authorization"] = "Basic " + base64.b64encode(pair).decode()
         return headers
+
+
+class _Socket:
+    """What `http.client` uses of a socket. All that is read is told, heads and lengths too."""
+
+    def __init__(self, sock: socket.socket, flow: Flow) -> None:
+        self._socket, self._flow = sock, flow
+        self.sendall = sock.sendall
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Incoming(self._socket, self._flow), _CHUNK_BYTES)
+
+    def close(self) -> None:
+        """Whose line it is gives it back."""
+
+
+class _Incoming(io.RawIOBase):
+    def __init__(self, sock: socket.socket, flow: Flow) -> None:
+        super().__init__()
+        self._socket, self._flow = sock, flow
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        num_bytes = self._socket.recv_into(buffer)
+        self._flow.passed(num_bytes)
+        return num_bytes
 
 
 def _refusal(status: int, location: str | None) -> str:
