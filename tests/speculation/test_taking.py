@@ -23,18 +23,21 @@ MAX_CALL_S = 0.08
 """Of the engine's thread. A piece takes some 5 ms of it; all at once took 250 and more."""
 
 
-@contextmanager
-def spent():
-    """The processor time of the block, s, without the collector's pauses."""
-    seconds = []
+@pytest.fixture(autouse=True)
+def uncollected():
+    """The collector's pauses are not the memory's."""
     gc.collect()
     gc.disable()
-    began_s = time.thread_time()
-    try:
-        yield seconds
-    finally:
-        seconds.append(time.thread_time() - began_s)
-        gc.enable()
+    yield
+    gc.enable()
+
+
+@contextmanager
+def spent():
+    """The processor time of the block, s."""
+    seconds, began_s = [], time.thread_time()
+    yield seconds
+    seconds.append(time.thread_time() - began_s)
 
 
 def large(seed=0, num_tokens=MAX_TOKENS):
