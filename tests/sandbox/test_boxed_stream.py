@@ -97,16 +97,25 @@ def test_frames_come_out():
     assert {frame.shape for _, frame in frames} == {(16, 16, 3)}
 
 
-def encoded(picture):
-    """Four times the same picture, as a transport stream."""
+def encoded(picture, codec="mpeg4", container_format="mpegts"):
+    """Four times the same picture, as a stream."""
     file = io.BytesIO()
-    with av.open(file, "w", format="mpegts") as container:
-        stream = container.add_stream("mpeg4", rate=8)
+    with av.open(file, "w", format=container_format) as container:
+        stream = container.add_stream(codec, rate=8)
         stream.height, stream.width = picture.shape[:2]
         for _ in range(4):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         container.mux(stream.encode(None))
     return file.getvalue()
+
+
+@pytest.mark.parametrize("codec", ["libx264", "libx265", "libvpx-vp9", "libsvtav1"])
+def test_decoders_need_no_thread(codec):
+    """They may start none, and neither may what turns their pictures into RGB."""
+    if codec not in av.codecs_available:
+        pytest.skip(f"this FFmpeg has no {codec}")
+    picture = np.full((240, 320, 3), 128, np.uint8)
+    assert len(boxed(encoded(picture, codec, "matroska"))) == 4
 
 
 @pytest.mark.parametrize("width", [64, 168, 346])
