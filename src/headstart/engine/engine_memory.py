@@ -59,13 +59,21 @@ class EngineMemory:
         plain = await self._call(stream, "export", stream.tenant, stream.stream)
         return None if plain is None else StreamSnapshot.parse(plain)
 
-    async def take(self, stream: StreamKey, snapshot: StreamSnapshot) -> int:
+    async def take(
+        self,
+        stream: StreamKey,
+        snapshot: StreamSnapshot,
+        is_wanted: Callable[[], bool] = lambda: True,
+    ) -> int:
         """Have a stream remember what a snapshot holds, besides what it remembers already.
 
         Returns how many tokens the engine has read for it. It reads them in pieces with steps
-        between, of one stream at a time: no answer waits for more than a piece.
+        between, of one stream at a time: no answer waits for more than a piece. ``is_wanted`` is
+        asked when it is the stream's turn: what is forgotten later is forgotten behind it.
         """
         async with self._taking:
+            if not is_wanted():
+                return 0
             names = (stream.tenant, stream.stream)
             num_tokens, num_left = await self._call(stream, "take", *names, snapshot.plain())
             while num_left:

@@ -49,12 +49,14 @@ class CalledHere:
         plain = self.remembered.export(stream.tenant, stream.stream)
         return None if plain is None else StreamSnapshot.parse(plain)
 
-    async def take(self, stream, given):
+    async def take(self, stream, given, is_wanted=lambda: True):
         names, waiting = (stream.tenant, stream.stream), self._num_waiting
         waiting[stream.tenant] += 1
         most = max(self.num_at_once.get(stream.tenant, 0), waiting[stream.tenant])
         self.num_at_once[stream.tenant] = most
         async with self._turn:
+            if not is_wanted():
+                return 0
             num_tokens, num_left = self.remembered.take(*names, given.plain())
             while num_left:
                 await asyncio.sleep(0)  # a step of the engine
@@ -304,6 +306,36 @@ def test_a_forgotten_stream_is_gone_here_and_in_the_store(store):
         await server.keeper.save()
         assert await listed(server) == []
         assert store.streams("north") == []
+
+    run(check)
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_is_forgotten_while_it_is_read_from_the_store_does_not_come_back(store, everything):
+    class Slow:
+        def __init__(self):
+            self.reads, self.go_on = threading.Event(), threading.Event()
+
+        def get(self, stream):
+            found = store.get(stream)
+            self.reads.set()
+            assert self.go_on.wait(60)
+            return found
+
+        def __getattr__(self, name):
+            return getattr(store, name)
+
+    async def check():
+        slow, seen = Slow(), StreamKey("north", "front door")
+        store.put(seen, SEAL.seal(seen, snapshot([1, 2, 3])))
+        server = Server(slow)
+        server.ask(seen, [4])
+        await until(slow.reads.is_set)
+        await (server.keeper.forget_tenant("north") if everything else server.keeper.forget(seen))
+        slow.go_on.set()
+        await until(lambda: server.is_at_rest)
+        assert server.engine.rows("north") == []
+        assert server.drafted(seen) == ()
 
     run(check)
 

@@ -69,6 +69,8 @@ class MemoryKeeper:
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(STORE_THREADS, "memory store")
         self._loading: Counter[str] = Counter()
+        # How often something of a tenant was forgotten, all told.
+        self._num_forgotten: Counter[str] = Counter()
         self._begin(self._save_now_and_then())
         self._begin(self._sweep())
 
@@ -139,6 +141,7 @@ class MemoryKeeper:
     async def forget(self, stream: StreamKey) -> None:
         """Forget a stream, in the engine and in the store."""
         async with self._lock:
+            self._num_forgotten[stream.tenant] += 1
             self._changed.discard(stream)
             await self._memory.forget(stream)
             await self._forget_stored(stream)
@@ -146,6 +149,7 @@ class MemoryKeeper:
     async def forget_tenant(self, tenant: str) -> None:
         """Forget all streams of a tenant, in the engine and in the store."""
         async with self._lock:
+            self._num_forgotten[tenant] += 1
             self._changed.discard_tenant(tenant)
             await self._memory.forget_tenant(tenant)
             if self._store is not None:
@@ -181,12 +185,18 @@ class MemoryKeeper:
         self._stored.saved(stream, len(sealed))
         MEMORY_STREAMS.labels("saved").inc()
 
+    def _is_kept_since(self, tenant: str, num_forgotten: int) -> bool:
+        return self._num_forgotten[tenant] == num_forgotten
+
     async def _load(self, stream: StreamKey) -> None:
+        num_forgotten = self._num_forgotten[stream.tenant]
         try:
             opened = await self._from_store(stream)
             if opened is not None:
                 async with self._turns[stream.tenant]:
-                    await self._memory.take(stream, opened.snapshot)
+                    # What was read before it was forgotten must not come back.
+                    is_wanted = partial(self._is_kept_since, stream.tenant, num_forgotten)
+                    await self._memory.take(stream, opened.snapshot, is_wanted)
                 MEMORY_STREAMS.labels("loaded").inc()
         except Exception as error:
             self._failed(error)
