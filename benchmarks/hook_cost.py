@@ -1,15 +1,24 @@
-"""What drafting costs the scheduler, without an engine: microseconds a pass, at two batch sizes.
+"""What drafting costs the scheduler, without an engine: microseconds a pass, by batch size.
 
     python -m benchmarks.hook_cost
 
-Requests are played through vLLM's own scheduler, through headstart's without a drafter, and through
-headstart's with memory and ngram. Timed is all that happens between two passes of the model: laying
-out a step, and taking in its tokens, in time on the processor. Only passes that decode for most of
-the batch count. The target is a function of its KV cache (`tests/schedule_target.py`): no model's
-time is in it. Prints one line of JSON last.
+First streams that never say anything twice, so that nothing is drafted for them once sources were
+tried (`benchmarks/idle_streams.py`), with 1 to 1,024 of them at a time: vLLM's own scheduler,
+headstart's with requests that name no stream, and with requests that do. Their passes take turns,
+and each is compared with the same pass of vLLM's.
+
+Then streams whose words mostly follow from the last three, so that drafts are often right, at two
+batch sizes. Requests are played through vLLM's own scheduler, through headstart's without a
+drafter, and through headstart's with memory and ngram.
+
+Timed is all that happens between two passes of the model: laying out a step, and taking in its
+tokens, in time on the processor. Only passes that decode for most of the batch count. The target is
+a function of its KV cache (`tests/schedule_target.py`): no model's time is in it. Prints one line
+of JSON last.
 """
 
 import argparse
+import gc
 import json
 import logging
 import time
@@ -17,11 +26,20 @@ from random import Random
 from statistics import median
 from typing import Any
 
+from benchmarks.idle_streams import IdleStreams
 from tests.schedule_harness import Asked, Player, Turn, scheduler
 from tests.schedule_target import FIRST_WORD, VOCABULARY
 
 from headstart.engine.options import Sources
 
+IDLE_PASSES = {1: 2000, 16: 800, 256: 400, 1024: 250}
+"""Of each kind, by batch size. With few streams there are more passes in which all of them answer.
+"""
+IDLE = (
+    ("vLLM's", (0, Sources()), False),
+    ("headstart, not tagged", (32, Sources()), False),
+    ("headstart, tagged", (32, Sources()), True),
+)
 BATCHES = (1, 16)
 KINDS = {
     "vLLM's": (0, Sources()),
@@ -70,21 +88,57 @@ def microseconds(kind: str, batch: int, answers: int) -> float:
     return median(spent) * 1e6
 
 
+def idle(batch: int, passes: int) -> dict[str, dict[str, float]]:
+    """The second half of so many passes, of all kinds in turn. Their streams say the same words."""
+    kinds = {name: IdleStreams(batch, *given, tagged=tagged) for name, given, tagged in IDLE}
+    gc.collect()
+    gc.freeze()  # what is there already is not gone through in anybody's pass
+    for _ in range(passes):
+        for streams in kinds.values():
+            streams.step()
+    gc.unfreeze()
+    bare, found = kinds["vLLM's"].passes, {}
+    settled = range(len(bare.ended) // 2, len(bare.ended))
+    decoding = [place for place in settled if not bare.ended[place]]
+    for name, streams in kinds.items():
+        spent_s, bare_s = streams.passes.scheduling_s, bare.scheduling_s
+        found[name] = {
+            "microseconds": round(1e6 * median(spent_s[place] for place in decoding), 1),
+            "of vLLM's": round(median(spent_s[place] / bare_s[place] for place in decoding), 3),
+            "of vLLM's, where answers end too": round(
+                sum(spent_s[place] for place in settled) / sum(bare_s[place] for place in settled),
+                3,
+            ),
+            "drafted": float(sum(streams.passes.drafted[place] for place in settled)),
+            "passes": float(len(decoding)),
+        }
+    return found
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--answers", type=int, default=40, help="of each stream")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--batch", type=int, action="append", help="of idle streams, as often")
+    parser.add_argument("--idle-only", action="store_true", help="nothing that is drafted for")
     options = parser.parse_args()
     logging.getLogger("vllm").setLevel(logging.ERROR)
+    idle_figures: dict[str, list[dict[str, dict[str, float]]]] = {}
+    for batch in options.batch or IDLE_PASSES:
+        for _ in range(options.repeats):
+            found = idle(batch, IDLE_PASSES.get(batch, 400))
+            idle_figures.setdefault(f"batch {batch}", []).append(found)
+            print(f"idle, batch {batch}: {found}", flush=True)
     figures: dict[str, dict[str, list[float]]] = {kind: {} for kind in KINDS}
-    for _ in range(options.repeats):
+    for _ in range(0 if options.idle_only else options.repeats):
         for kind in KINDS:
             for batch in BATCHES:
                 took = round(microseconds(kind, batch, options.answers), 1)
                 figures[kind].setdefault(f"batch {batch}", []).append(took)
                 print(f"{kind}, batch {batch}: {took} us", flush=True)
-    print(json.dumps({"benchmark": "hook_cost", "microseconds_a_pass": figures}))
+    result = {"idle": idle_figures, "microseconds_a_pass": figures}
+    print(json.dumps({"benchmark": "hook_cost", **result}))
 
 
 if __name__ == "__main__":

@@ -79,3 +79,60 @@ def test_large_pictures_are_pooled_to_what_a_bridge_looks_at():
     assert kept.dtype == np.float16
     assert kept[0, 0] == 1.0
     assert pooled(tokens[:5]).shape == (5, 4)
+
+
+class Shown:
+    """A cascade that notes who was shown a clip."""
+
+    def __init__(self):
+        self.requests = []
+
+    def see(self, request_id, features):
+        self.requests.append(request_id)
+
+
+def asked(name, *items):
+    return SimpleNamespace(
+        request_id=name,
+        mm_features=[
+            SimpleNamespace(identifier=item, mm_position=SimpleNamespace(offset=place))
+            for place, item in enumerate(items)
+        ],
+    )
+
+
+def test_a_clip_is_shown_with_the_step_that_completes_it(ends):
+    from headstart.engine.seen_clips import SeenClips
+
+    shown, (_, scheduler) = Shown(), ends
+    clips = SeenClips(scheduler, shown)
+    for request in (asked("first", "a", "b"), asked("over", "b"), asked("second", "b", "a")):
+        clips.begin(request)
+    clips.forget("over")
+    for brought, expected in (({"a": 1.0}, []), ({}, []), ({"b": 2.0}, ["first", "second"])):
+        step(ends, **brought)
+        clips.step_ended()
+        assert shown.requests == expected
+    clips.begin(asked("late", "a"))
+    assert shown.requests[2:] == ["late"]
+    assert not clips._unseen
+    assert not clips._waiting_for
+
+
+def test_a_step_looks_only_for_clips_of_which_it_brought_a_part(ends, monkeypatch):
+    from headstart.engine import seen_clips
+
+    _, scheduler = ends
+    clips = seen_clips.SeenClips(scheduler, Shown())
+    for number in range(200):
+        clips.begin(asked(f"waits-{number}", *(f"{number}/{place}" for place in range(32))))
+    asked_for = []
+    known = scheduler.known
+    monkeypatch.setattr(scheduler, "known", lambda names: asked_for.append(names) or known(names))
+    for _ in range(3):
+        step(ends)
+        clips.step_ended()
+    assert asked_for == []
+    step(ends, **{"7/3": 1.0})
+    clips.step_ended()
+    assert len(asked_for) == 1

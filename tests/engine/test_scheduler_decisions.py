@@ -309,7 +309,7 @@ def test_each_answer_to_a_growing_prompt_is_remembered_and_drafts_the_next():
         step = player.step()
         drafted += sum(map(len, drafts_of([step], "grows")))
     assert len(player.said["grows"].reasons) == 3
-    assert player.scheduler._num_remembered() == 3
+    assert player.scheduler.remembered.num_answers == 3
     assert drafted > 0
 
 
@@ -350,11 +350,11 @@ def test_an_answer_ended_by_a_stop_string_is_learnt_and_an_aborted_one_is_not():
         told = {"stream": f"stream {stops}", "question": "q"}
         # vLLM's front end looks for stop strings, and aborts the request that has said one.
         player.add(asked(name, told=told, stop=stops))
-        before = player.scheduler._num_remembered()
+        before = player.scheduler.remembered.num_answers
         for _ in range(10):
             player.step()
         player.abort(name)
-        assert player.scheduler._num_remembered() - before == remembered, stops
+        assert player.scheduler.remembered.num_answers - before == remembered, stops
     told = {"stream": f"stream {[stop]}", "question": "q"}
     (said,), steps = play(player, asked("again", told=told, max_tokens=5))
     assert said == right[:5]

@@ -16,10 +16,17 @@ class DraftSlots:
     """The requests of one step that have slots for a draft. Not thread-safe."""
 
     def __init__(self, manager: KVCacheManager) -> None:
-        """From now on ``manager`` takes its lookahead for a wish."""
-        self._allocate = manager.allocate_slots
+        """In a step that begins here ``manager`` takes its lookahead for a wish."""
+        self._manager, self._allocate = manager, manager.allocate_slots
         self._reserved: dict[str, int] = {}
-        manager.allocate_slots = self._allocate_slots
+
+    def step_begins(self, num_draft_tokens: int, *, anyone_waits: bool) -> int:
+        """What vLLM's lookahead is in this step: a draft's slots, if anyone may be admitted.
+
+        If not, ``manager`` is left alone: in each step vLLM asks it for every request that runs.
+        """
+        self._manager.allocate_slots = self._allocate_slots if anyone_waits else self._allocate
+        return num_draft_tokens if anyone_waits else 0
 
     def reserved(self, request_id: str) -> int:
         """For how many drafted tokens a request of this step has slots, beside its own."""

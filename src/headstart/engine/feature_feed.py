@@ -66,6 +66,7 @@ class FeatureFeed(ListeningConnector):
         self._heard: dict[str, Features] = {}
         self._kept: OrderedDict[str, Features] = OrderedDict()
         self._num_bytes = 0
+        self._new: list[str] = []
 
     def save_caches(
         self, encoder_cache: dict[str, torch.Tensor], mm_hash: str, **kwargs: Any
@@ -88,6 +89,7 @@ class FeatureFeed(ListeningConnector):
         for name, tokens in seen.items.items():
             self._drop(name)
             self._kept[name] = tokens
+            self._new.append(name)
             self._num_bytes += tokens.nbytes
         while self._num_bytes > MAX_BYTES and len(self._kept) > 1:
             self._drop(next(iter(self._kept)))
@@ -100,6 +102,11 @@ class FeatureFeed(ListeningConnector):
                 self._kept.move_to_end(name)
         seen = [tokens for tokens in found if tokens is not None]
         return seen if seen and len(seen) == len(found) else None
+
+    def take_new(self) -> list[str]:
+        """In the scheduler: the names of what came since this was asked last."""
+        new, self._new = self._new, []
+        return new
 
     def _drop(self, name: str) -> None:
         if (dropped := self._kept.pop(name, None)) is not None:

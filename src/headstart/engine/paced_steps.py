@@ -46,7 +46,8 @@ class PacedSteps:
 
     def next_step(self, running: Sequence[Request], waiting: RequestQueue) -> PacedStep | None:
         """The next one; none where vLLM may lay it out as it does without us."""
-        prompts = [request for request in running if not _answers(request)]
+        # What vLLM has computed to its end is an answer.
+        prompts = [one for one in running if one.is_prefill_chunk and not _answers(one)]
         if not self._paces or not (prompts or waiting):
             return None
         answers = [request for request in running if _answers(request)]

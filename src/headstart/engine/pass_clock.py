@@ -47,12 +47,15 @@ class PassClock:
         if not alone or not step.num_scheduled_tokens:
             return None
         seconds = self._clock() - self._begun_s
-        new = {request.req_id for request in step.scheduled_new_reqs}
-        answers, drafted, prompts = [], 0, 0
         drafts = step.scheduled_spec_decode_tokens
+        drafted = sum(map(len, drafts.values()))
+        own = step.total_num_scheduled_tokens - drafted
+        if own == len(step.num_scheduled_tokens) and not step.scheduled_new_reqs:
+            return TimedPass(tuple(step.num_scheduled_tokens), drafted, 0, seconds)
+        new = {request.req_id for request in step.scheduled_new_reqs}
+        answers, prompts = [], 0
         for request_id, num_tokens in step.num_scheduled_tokens.items():
             num_drafted = len(drafts.get(request_id, ()))
-            drafted += num_drafted
             # More than one token of its own is a prompt, or one that was put back.
             if num_tokens == 1 + num_drafted and request_id not in new:
                 answers.append(request_id)

@@ -101,9 +101,11 @@ class PromptPace:
         self._room = None
         self._accepted = DRAFTED_FADE * self._accepted + accepted_tokens
         self._said = DRAFTED_FADE * self._said + accepted_tokens + batch
-        for account in self._known(timed.answers):
-            account.computed_s += computed_s
-            account.waited_s += prompts_s
+        accounts = self._accounts
+        for request_id in timed.answers:
+            if (account := accounts.get(request_id)) is not None:  # or it was aborted meanwhile
+                account.computed_s += computed_s
+                account.waited_s += prompts_s
 
     def forget(self, request_id: str) -> None:
         """The answer is complete, or begins anew."""

@@ -63,7 +63,8 @@ class PassRecord:
 
     def __init__(self) -> None:
         self._handed: Draft | None = None
-        self._passes: list[tuple[int, int]] = []
+        self._passes: list[tuple[int, int, int]] = []
+        """With a draft: after how many tokens, how many were accepted, and where it ended."""
         self._verdicts: list[Verdict] = []
 
     def hand(self, draft: Draft) -> None:
@@ -71,24 +72,27 @@ class PassRecord:
         self._handed = draft
 
     def passed(self, start: int, num_scheduled: int, num_said: int) -> None:
-        """A pass after ``start`` tokens said ``num_said``, ``num_scheduled`` of them drafted.
+        """A pass after ``start`` tokens said ``num_said``, and verified ``num_scheduled``.
 
-        vLLM may have taken only the beginning of what it was handed.
+        vLLM may have taken only the beginning of what it was handed. Passes that verify nothing
+        need not be told of: each of them says one token.
         """
         handed, self._handed = self._handed, None
         if handed is None or not num_scheduled:
-            self._passes.append((start, 0))
             return
         tokens = handed.tokens[:num_scheduled]
         num_accepted = min(max(0, num_said - 1), len(tokens))
-        self._passes.append((start, num_accepted))
+        self._passes.append((start, num_accepted, start + num_said))
         if tokens and len(self._verdicts) < MAX_VERDICTS:
             if (len(tokens), start) != (len(handed.tokens), handed.start):
                 handed = replace(handed, tokens=tokens, start=start)
             self._verdicts.append(Verdict(handed, num_accepted))
 
-    def report(self, answer: Sequence[int], num_remembered: int = 0) -> Report:
-        """Of the whole answer. Tokens accepted beyond its end were not the answer's."""
+    def report(self, answer: Sequence[int], num_said: int, num_remembered: int = 0) -> Report:
+        """Of the whole answer. Tokens accepted beyond its end were not the answer's.
+
+        ``num_said`` counts those beyond, too: with stop strings, or if it was aborted.
+        """
 
         def within(start: int, count: int) -> int:
             return min(count, max(0, len(answer) - start))
@@ -97,5 +101,10 @@ class PassRecord:
             replace(verdict, num_accepted=within(verdict.draft.start, verdict.num_accepted))
             for verdict in self._verdicts
         )
-        accepted = tuple(within(start, count) for start, count in self._passes)
-        return Report(accepted, verdicts, num_remembered)
+        accepted, place = list[int](), 0
+        for start, count, end in self._passes:
+            accepted += [0] * (start - place)
+            accepted.append(within(start, count))
+            place = end
+        accepted += [0] * (num_said - place)
+        return Report(tuple(accepted), verdicts, num_remembered)

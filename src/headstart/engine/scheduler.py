@@ -54,7 +54,6 @@ from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
-from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import MAX_LOOK_BACK
 from headstart.speculation.pass_costs import PassCosts
 from headstart.speculation.registry import MemoryOptions, build_cascade
@@ -209,12 +208,9 @@ class HeadstartScheduler(Scheduler):
         # A request that only named a session does not know of us, and gets no report.
         tagged = params is not None and FIELD in (params.extra_args or {})
         if tagged and record is not None and left_by_connector is None:
-            left_by_connector = record.report(answer, self._num_remembered()).params()
+            num_said, num_remembered = request.num_output_tokens, self.remembered.num_answers
+            left_by_connector = record.report(answer, num_said, num_remembered).params()
         return left_by_connector, left_by_encoder
-
-    def _num_remembered(self) -> int:
-        drafters = self._cascade.drafters
-        return sum(drafter.num_answers for drafter in drafters if isinstance(drafter, Memory))
 
     def _forget(self, request_id: str) -> None:
         self._clips.forget(request_id)
@@ -267,6 +263,9 @@ class HeadstartScheduler(Scheduler):
             for request_id, heard in self._channel.heard():
                 self._take(request_id, heard)
         self.max_num_scheduled_tokens = self._hand_out_drafts()
+        self.num_lookahead_tokens = self._slots.step_begins(
+            self.num_spec_tokens, anyone_waits=bool(self.waiting or self.kv_holding_waiting)
+        )
         try:
             step = super().schedule(throttle_prefills)
         finally:
@@ -285,7 +284,7 @@ class HeadstartScheduler(Scheduler):
         can_cut = not self._withheld.samples
         paced = self._paced_steps.next_step(self.running, self.waiting) if can_cut else None
         if paced is None:
-            for request in self.running:
+            for request in self._drafted_for():
                 self._hand_out(request, self._max_step_tokens)
             return self._max_step_tokens
         self.running[:] = [*paced.answers, *paced.prompts]
@@ -314,6 +313,13 @@ class HeadstartScheduler(Scheduler):
         if self.has_mamba_layers:
             return missing == 1 and request.num_output_tokens > 0
         return 1 <= missing <= room
+
+    def _drafted_for(self) -> list[Request]:
+        """The running requests for which a draft may pay. The others have none from before."""
+        # A drafter elsewhere follows every pass of an answer.
+        resting = self._cascade.resting if self._channel is None else ()
+        awake = {name for name in self._records if name not in resting}
+        return [one for one in self.running if one.request_id in awake] if awake else []
 
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
         for new in scheduler_output.scheduled_new_reqs if not self.has_mamba_layers else ():
@@ -357,17 +363,15 @@ class HeadstartScheduler(Scheduler):
         said, places = model_runner_output.sampled_token_ids, model_runner_output.req_id_to_index
         drafts = scheduler_output.scheduled_spec_decode_tokens
         if timed := self._clock.end(scheduler_output):
-            words = [said[places[name]] for name in drafts] if said else []
-            accepted = sum(len(each) - 1 for each in words if each)
+            accepted = sum(max(0, len(said[places[name]]) - 1) for name in drafts if said)
             self._paced_steps.pace.pass_ended(timed, accepted)
             if not timed.prompt_tokens:
                 self._cascade.pass_ended(timed.drafted_tokens, timed.seconds)
-        for request_id, record in self._records.items() if said else ():
-            place = places.get(request_id)
-            if place is not None and said[place]:
-                scheduled = drafts.get(request_id, ())
+        for request_id, draft in drafts.items() if said else ():
+            record, words = self._records.get(request_id), said[places[request_id]]
+            if record is not None and words:
                 start = self.requests[request_id].num_output_tokens
-                record.passed(start, len(scheduled), len(said[place]))
+                record.passed(start, len(draft), len(words))
         outputs = super().update_from_output(scheduler_output, model_runner_output)
         self._clips.step_ended()
         return outputs

@@ -16,21 +16,35 @@ class SeenClips:
         self._cascade = cascade
         self._unseen: dict[str, list[str]] = {}
         """The names of a request's items, in their order in the prompt."""
+        self._waiting_for: dict[str, dict[str, None]] = {}
+        """The requests whose clips an item is part of, the oldest first."""
 
     def begin(self, request: Any) -> None:
         """A request that is drafted for; frames that were fed before are known at once."""
         if self._feed is not None and request.mm_features:
             placed = sorted(request.mm_features, key=lambda item: item.mm_position.offset)
-            self._unseen[request.request_id] = [item.identifier for item in placed]
-            self.step_ended()
+            names = self._unseen[request.request_id] = [item.identifier for item in placed]
+            for name in names:
+                self._waiting_for.setdefault(name, {})[request.request_id] = None
+            self._show(request.request_id)
 
     def step_ended(self) -> None:
-        """Show what is complete now."""
-        for request_id, names in list(self._unseen.items()):
-            if self._feed is not None and (items := self._feed.known(names)):
-                del self._unseen[request_id]
-                self._cascade.see(request_id, target_features(items))
+        """Show what is complete now. Asks only about clips of which the step brought a part."""
+        if self._feed is not None:
+            new = self._feed.take_new()
+            waiting = {one: None for name in new for one in self._waiting_for.get(name, ())}
+            for request_id in waiting:
+                self._show(request_id)
+
+    def _show(self, request_id: str) -> None:
+        if self._feed is not None and (items := self._feed.known(self._unseen[request_id])):
+            self.forget(request_id)
+            self._cascade.see(request_id, target_features(items))
 
     def forget(self, request_id: str) -> None:
         """The request has ended, or begins anew."""
-        self._unseen.pop(request_id, None)
+        for name in self._unseen.pop(request_id, ()):
+            waiting = self._waiting_for.get(name, {})
+            waiting.pop(request_id, None)
+            if not waiting:
+                self._waiting_for.pop(name, None)

@@ -43,10 +43,13 @@ class DraftBudget:
         self._since_plain: dict[int, int] = {}
         self._saved_s: dict[int, float] = {}
 
-    def pass_begins(self, batch: int) -> None:
-        """The next questions are about a pass of so many requests."""
+    def pass_begins(self, batch: int, num_resting: int = 0) -> None:
+        """The next questions are about a pass of so many requests; some are not asked about."""
         self._batch = self._tokens = max(1, batch)
         self._cost = self.costs.cost(self._batch) or _UNTIMED
+        if num_resting:
+            saved_s = num_resting * PROBE_SHARE * self._cost.step_s / self._batch
+            self._saved_s[self._batch] = self._saved_s.get(self._batch, 0.0) + saved_s
         known = self.costs.knows_plain(self._batch)
         since_plain = self._since_plain.get(self._batch, 0)
         self._plain = since_plain >= (PLAIN_EVERY if known else PLAIN_EARLY)
@@ -58,6 +61,15 @@ class DraftBudget:
         self.costs.observe(self._batch, max(added, 1) if drafted_tokens else 0, seconds)
         before = self._since_plain.get(self._batch, 0)
         self._since_plain[self._batch] = before + 1 if drafted_tokens else 0
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it would decide the same in the next pass.
+
+        Not in one that goes without drafts for comparison, nor after others' drafts have filled
+        what is padded.
+        """
+        return not self._plain and not (self._padded_sizes and self._tokens > self._batch)
 
     @property
     def token_worth_s(self) -> float | None:

@@ -12,7 +12,7 @@ passes by what it drafted there or would have drafted, so one that was not asked
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import ceil
@@ -35,6 +35,7 @@ from headstart.speculation.drafter import (
 )
 from headstart.speculation.earnings import Judged, kind_of
 from headstart.speculation.expectations import Expectations, ExpectedSource
+from headstart.speculation.resting import Resting
 from headstart.speculation.verdict import num_agreeing
 from headstart.speculation.vocabulary import TextVocabulary
 
@@ -77,6 +78,7 @@ class Cascade:
         self._requests: OrderedDict[str, DraftedRequest] = OrderedDict()
         self._failed: dict[str, set[str]] = {}
         """Drafters that failed, and the tenants of the requests on which they did."""
+        self._resting = Resting()
         self._lock = Lock()  # guards the table of requests, and who posted
         self._clock = clock
 
@@ -113,6 +115,7 @@ class Cascade:
                 state.posted_at_s[draft.source] = self._clock()
                 state.sources.clear()
             state.board.post(draft)
+        self._resting.wake(request_id)
 
     @property
     def prepares(self) -> bool:
@@ -147,6 +150,7 @@ class Cascade:
         """Show a request's clip to the drafters that look at it."""
         if (state := self._requests.get(request_id)) is None:
             return
+        self._resting.wake(request_id)
         tenant = state.request.stream.tenant
         for source, drafter in self._drafting(tenant):
             if isinstance(drafter, SeeingDrafter):
@@ -154,19 +158,27 @@ class Cascade:
                     drafter.see(request_id, features)
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
-        """How the answer may go on after ``confirmed``."""
+        """How the answer may go on after ``confirmed``.
+
+        Where no source is worth asking, the request rests for some passes; see `resting`.
+        """
         state = self._requests.get(request_id)
-        if state is None or max_tokens < 1 or not (self._drafters or state.posted_at_s):
+        if state is None or max_tokens < 1:
+            return NOTHING
+        if not (self._drafters or state.posted_at_s):
+            self._resting.rest(request_id)
             return NOTHING
         self._judge_refused(state, confirmed)
         asked = AskedPass(len(confirmed), max_tokens, self._clock())
         state.note(asked)
         request, in_hand, length = state.request, Draft((), "", 0.0, len(confirmed)), 0
+        is_asked = False
         for source in self._sources(state, is_opening=not confirmed):
             if length and not source.price:
                 continue  # the first of those that take no time is enough
             if not self._expected.is_worth_asking(request, source, in_hand, max_tokens):
                 continue
+            is_asked = True
             draft = asked.drafts[source.name] = self._ask(state, source.name, confirmed, max_tokens)
             worth = self._expected.num_worth(request, draft)
             # One that is not worth its verification still says by how many words it was found.
@@ -175,16 +187,28 @@ class Cascade:
             if worth and source.price:
                 break
         if not length:
+            if confirmed and not is_asked and (self._budget is None or self._budget.is_usual):
+                self._resting.rest(request_id)
             return NOTHING
         if self._budget is not None:
             self._budget.spend(length)
         is_cut = length < len(in_hand.tokens)
         return replace(in_hand, tokens=in_hand.tokens[:length]) if is_cut else in_hand
 
+    @property
+    def resting(self) -> Set[str]:
+        """Requests that need not be asked about in this pass: nothing would be worth it.
+
+        They are for some passes, unless a draft is posted or a clip is seen. What drafters learn
+        meanwhile counts from the next answer on, as it does for those that are asked.
+        """
+        return self._resting.now
+
     def pass_begins(self, batch: int) -> None:
         """The next proposals are for one pass of so many requests."""
+        self._resting.pass_begins()
         if self._budget is not None:
-            self._budget.pass_begins(batch)
+            self._budget.pass_begins(batch, len(self._resting.now))
 
     def pass_ended(self, drafted_tokens: int, seconds: float) -> None:
         """That pass only decoded, so many tokens of it drafted, and took so long."""
@@ -200,6 +224,7 @@ class Cascade:
             state = self._requests.pop(request_id, None)
         if state is None:
             return
+        self._resting.wake(request_id)
         if answer:
             self._judge(state, answer)
         tenant = state.request.stream.tenant

@@ -34,6 +34,12 @@ class Remembered:
             for name, count in found
         ]
 
+    @property
+    def num_answers(self) -> int:
+        """How many answers are remembered, of all tenants."""
+        drafters = self._cascade.drafters
+        return sum(drafter.num_answers for drafter in drafters if isinstance(drafter, Memory))
+
     def export(self, tenant: str, stream: str) -> dict[str, Any] | None:
         """A `StreamSnapshot` in its plain form; none if nothing is remembered of the stream."""
         key = StreamKey(tenant, stream)
