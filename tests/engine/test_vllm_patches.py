@@ -6,17 +6,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("vllm")
-from tests.schedule_harness import CPU, NO_PENALTIES
+from tests.schedule_sampling import CPU, NO_PENALTIES
 from vllm import SamplingParams
 from vllm.v1.sample.logits_processor import LogitsProcessors
-from vllm.v1.sample.logits_processor.interface import BatchUpdate
+from vllm.v1.sample.logits_processor.interface import BatchUpdate, MoveDirectionality
 from vllm.v1.sample.metadata import SamplingMetadata
 from vllm.v1.sample.rejection_sampler import RejectionSampler
 from vllm.v1.sample.sampler import Sampler
 from vllm.v1.sample.thinking_budget_state import ThinkingBudgetStateHolder
 from vllm.v1.spec_decode.metadata import SpecDecodeMetadata
 
-from headstart.engine.vllm_patches import sample_plainly_without_drafts
+from headstart.engine.vllm_patches import leave_no_budget_behind, sample_plainly_without_drafts
 
 pytestmark = pytest.mark.engine
 
@@ -87,6 +87,38 @@ def test_a_step_without_drafts_is_sampled_as_vllm_alone_samples_it(sampler, sett
     assert (ours.logprobs_tensors is None) == (alone.logprobs_tensors is None)
     for one, other in zip(ours.logprobs_tensors or (), alone.logprobs_tensors or (), strict=True):
         assert one is None or torch.equal(one, other)
+
+
+@pytest.fixture
+def holder():
+    """Of three rows; the first thinks with a budget, the others have none."""
+    leave_no_budget_behind()
+    marks = SimpleNamespace(
+        reasoning_start_token_ids=[THINK], reasoning_end_token_ids=[END_OF_THINKING]
+    )
+    holder = ThinkingBudgetStateHolder(marks, 3, 4, CPU, False)
+    budget = SamplingParams(thinking_token_budget=1)
+    added = [(0, budget, [3, THINK], []), *((row, SamplingParams(), [3], []) for row in (1, 2))]
+    holder.sync_batch(BatchUpdate(3, removed=[], added=added, moved=[]))
+    return holder
+
+
+def test_a_request_that_is_moved_takes_over_nobodys_budget(holder):
+    """As vLLM tells it when the first row's request has ended and the last takes its place."""
+    moved = [(2, 0, MoveDirectionality.UNIDIRECTIONAL)]
+    holder.sync_batch(BatchUpdate(2, removed=[], added=[], moved=moved))
+    assert not holder.has_tracked_requests()
+
+
+def test_a_budget_moves_with_its_request(holder):
+    for start, end, direction in (
+        (0, 2, MoveDirectionality.SWAP),
+        (1, 2, MoveDirectionality.SWAP),
+        (1, 0, MoveDirectionality.UNIDIRECTIONAL),
+    ):
+        holder.sync_batch(BatchUpdate(3, removed=[], added=[], moved=[(start, end, direction)]))
+        assert holder.has_tracked_requests()
+    assert set(holder._state) == {0}
 
 
 def test_a_budget_for_thinking_holds_in_each_section_of_an_answer(sampler):

@@ -48,6 +48,7 @@ from headstart.engine.text_ids import text_vocabulary
 from headstart.engine.vllm_patches import (
     ask_for_no_proposals,
     compute_plainly_without_drafts,
+    leave_no_budget_behind,
     sample_plainly_without_drafts,
 )
 from headstart.engine.withheld_drafts import WithheldDrafts
@@ -75,6 +76,7 @@ class NoProposals:
         # Built in the worker's process, where passes are computed.
         sample_plainly_without_drafts()
         compute_plainly_without_drafts()
+        leave_no_budget_behind()
 
     def load_model(self, *args: object, **kwargs: object) -> None:
         """Nothing to load."""

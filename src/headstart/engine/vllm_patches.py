@@ -1,9 +1,10 @@
-"""Patches of vLLM 0.32, for what fails or costs only where a speculative method is configured.
+"""Patches of vLLM 0.32, for what goes wrong or costs where its scheduler is ours.
 
 Each patch says what is wrong without it. `require_engine` pins the version; with the next one,
 check whether the patch is still needed. Each may be applied any number of times.
 """
 
+from dataclasses import replace
 from typing import Any
 
 
@@ -63,6 +64,32 @@ def compute_plainly_without_drafts() -> None:
 
     execute_model.is_headstarts = True  # type: ignore[attr-defined]
     GPUModelRunner.execute_model = execute_model
+
+
+def leave_no_budget_behind() -> None:
+    """Let no request take over the budget for thinking of one that has ended.
+
+    When a request ends, vLLM moves the last one of the batch into its row. One without a budget
+    came under the budget that was left there, drafts or not, and had its own thinking cut short.
+    """
+    from vllm.v1.sample.logits_processor.interface import MoveDirectionality
+    from vllm.v1.sample.thinking_budget_state import ThinkingBudgetStateHolder
+
+    original = ThinkingBudgetStateHolder.sync_batch
+    if getattr(original, "is_headstarts", False):
+        return
+
+    def sync_batch(self: Any, update: Any) -> None:
+        original(self, replace(update, moved=()) if update else update)
+        for start, end, direction in update.moved if update else ():
+            moved, there = self._state.pop(start, None), self._state.pop(end, None)
+            if moved is not None:
+                self._state[end] = moved
+            if there is not None and direction == MoveDirectionality.SWAP:
+                self._state[start] = there
+
+    sync_batch.is_headstarts = True  # type: ignore[attr-defined]
+    ThinkingBudgetStateHolder.sync_batch = sync_batch
 
 
 def ask_for_no_proposals() -> None:
