@@ -43,7 +43,6 @@ from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.report import PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags
 from headstart.engine.seen_clips import SeenClips
-from headstart.engine.stop_strings import num_until_stop
 from headstart.engine.text_ids import text_vocabulary
 from headstart.engine.vllm_patches import (
     ask_for_no_proposals,
@@ -51,6 +50,7 @@ from headstart.engine.vllm_patches import (
     leave_no_budget_behind,
     sample_plainly_without_drafts,
 )
+from headstart.engine.whole_answer import whole_answer
 from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
@@ -59,8 +59,6 @@ from headstart.speculation.ngram import MAX_LOOK_BACK
 from headstart.speculation.pass_costs import PassCosts
 from headstart.speculation.registry import MemoryOptions, build_cascade
 from headstart.speculation.remembered import Remembered
-
-_ANSWERED = (RequestStatus.FINISHED_STOPPED, RequestStatus.FINISHED_LENGTH_CAPPED)
 
 
 class NoProposals:
@@ -225,20 +223,10 @@ class HeadstartScheduler(Scheduler):
             self._channel.end(request_id)
 
     def _answer(self, request: Request) -> tuple[int, ...]:
-        """All that was said, if it came to an end; nothing of an answer that was aborted.
-
-        Nor of an approximate preview, so that nobody learns from it. Stop strings are looked for in
-        vLLM's front end, which aborts the request it finds one in.
-        """
+        """All that was said, if it came to an end; of an approximate preview nobody learns."""
         if self._approximate.is_preview(request.request_id):
             return ()
-        said, params = tuple(request.output_token_ids), request.sampling_params
-        if request.status in _ANSWERED:
-            return said
-        tokenizer = getattr(self.structured_output_manager, "tokenizer", None)
-        if params is None or not params.stop or tokenizer is None:
-            return ()
-        return said[: num_until_stop(said, params.stop, params.min_tokens, tokenizer.decode)]
+        return whole_answer(request, getattr(self.structured_output_manager, "tokenizer", None))
 
     def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Put a request back, and forget blocks of it that are counted as cached and are not.

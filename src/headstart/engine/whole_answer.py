@@ -1,7 +1,30 @@
-"""Where an answer ended that a stop string ended."""
+"""What a request said, if its answer came to an end."""
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from typing import Any
+
+from vllm.v1.request import Request, RequestStatus
+
+_ANSWERED = (
+    RequestStatus.FINISHED_STOPPED,
+    RequestStatus.FINISHED_LENGTH_CAPPED,
+    RequestStatus.FINISHED_REPETITION,
+)
+
+
+def whole_answer(request: Request, tokenizer: Any) -> tuple[int, ...]:
+    """All that was said; nothing of an answer that was aborted.
+
+    Stop strings are looked for in vLLM's front end, which aborts the request it finds one in.
+    Without a tokenizer they are not known here.
+    """
+    said, params = tuple(request.output_token_ids), request.sampling_params
+    if request.status in _ANSWERED:
+        return said
+    if params is None or not params.stop or tokenizer is None:
+        return ()
+    return said[: num_until_stop(said, params.stop, params.min_tokens, tokenizer.decode)]
 
 
 def num_until_stop(
