@@ -4,11 +4,14 @@
 
 A random Llama answers each question on bare vLLM and on vLLM with drafts verified whether they pay
 or not: right ones, right ones without the end, short ones, partly wrong ones, the answers to other
-questions, and what memory has of the stream. Both engines have the same settings. Tokens, text,
-the reason of the end and logprobs (within 1e-3) are compared. A cell without an accepted draft
-fails, and so does one whose settings change no answer: it would show nothing. On a CPU no draft is
-verified while a request samples: there seeded draws are compared, and `benchmarks/sampling_law.py`
-counts the law. vLLM refuses n > 1 at temperature 0, so n = 4 is among these.
+questions, and what memory has of the stream. Between the questions, and first of all, are requests
+of people who have no drafts. Both engines have the same settings. Tokens, text, the reason of the
+end and logprobs (within 1e-3) are compared, of everybody. A cell without an accepted draft fails,
+or with one where drafts are to be withheld, and so does one whose settings change no answer: it
+would show nothing. On a CPU no draft is verified while a request samples: there seeded draws are
+compared, and `benchmarks/sampling_law.py` counts the law. vLLM refuses n > 1 at temperature 0, so
+n = 4 is among these. `tests/engine/promise_fields.py` says which fields of requests have no cell,
+and why.
 
 Prints a row a cell, and a JSON line last, which is also kept in benchmarks/results: as far as it
 has come, after every engine. Ends with status 1 where a cell fails.
@@ -33,6 +36,7 @@ from rich.console import Console
 from rich.table import Table
 from tests.engine.promise_cells import GREEDY, SETUPS, STRUCTURED, Setup
 from tests.engine.promise_engine import Engine
+from tests.engine.promise_fields import ANOTHER_RUNNER, NOT_WORDS, REFUSED, fields_with_cells
 from tests.engine.promise_grid import NUM_ANSWERS_A_PROMPT, Result, run_setup
 from tests.engine.promise_model import save_adapter, save_model
 
@@ -59,7 +63,10 @@ def main() -> None:
                 continue
             one, two = partial(Engine, model, adapter), partial(Ranks, model)
             start = two if setup is DATA_PARALLEL else one
-            results += run_setup(setup, start, num_prompts)
+            for result in run_setup(setup, start, num_prompts):
+                results.append(result)
+                remark = result.problem or result.withheld
+                print(f"{setup.name}, {result.cell}: {remark}", file=sys.stderr, flush=True)
             summary.update(_summary(results))
             measurement.write(options.output)
     Console().print(_table(results))
@@ -74,6 +81,10 @@ def _summary(results: list[Result]) -> dict[str, Any]:
     ]
     return {
         "cells": len(results),
+        "withheld": sum(bool(result.withheld) for result in results),
+        "fields_with_cells": len(fields_with_cells()),
+        "fields_refused": len({*REFUSED, *ANOTHER_RUNNER}),
+        "fields_not_of_words": len(NOT_WORDS),
         **totals,
         "problems": problems,
         "grid": [asdict(result) for result in results],

@@ -28,6 +28,10 @@ class Cell:
     """Whether the settings make the model say something else than without them."""
     withheld: str = ""
     """Why no draft is verified here."""
+    ends_by: str = ""
+    """vLLM's reason for the end of at least one answer, where the settings add one."""
+    words_only: bool = False
+    """Whether logprobs are not compared: bare vLLM's own depend on who else is in the batch."""
     lengths: tuple[int, ...] = (20, 50, *_CACHED_LENGTHS)
     """Of prompts, in tokens."""
     thinks: bool = False
@@ -37,6 +41,15 @@ class Cell:
     priorities: bool = False
     preempts: bool = False
     """Whether the engine is so small that requests are put back."""
+
+    def examples(self) -> list[dict[str, Any]]:
+        """Settings that it makes, of all its kinds."""
+        tokens, text = tuple(range(3, 43)), "the car stops at the light and waits"
+        return [self.settings(tokens, text, Random(seed)) for seed in range(20)]
+
+    def fields(self) -> frozenset[str]:
+        """Of `SamplingParams`, those that it sets now and then."""
+        return frozenset(name for settings in self.examples() for name in settings)
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,32 @@ def _bad_words(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, 
 
 def _allowed_token_ids(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, Any]:
     return {"allowed_token_ids": sorted(chance.sample(range(2, NUM_TEXT_IDS), NUM_TEXT_IDS // 2))}
+
+
+def _repetition_detection(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, Any]:
+    """The model is made to repeat itself."""
+    from vllm.sampling_params import RepetitionDetectionParams
+
+    detection = RepetitionDetectionParams(max_pattern_size=4, min_pattern_size=1, min_count=3)
+    return {
+        "repetition_detection": detection,
+        "frequency_penalty": -2.0,
+        "presence_penalty": -2.0,
+        "ignore_eos": True,
+    }
+
+
+def _told_otherwise(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, Any]:
+    """The same words in another form."""
+    from vllm.sampling_params import RequestOutputKind
+
+    forms: tuple[dict[str, Any], ...] = (
+        {"flat_logprobs": True, "logprobs": 2},
+        {"detokenize": False, "output_kind": RequestOutputKind.FINAL_ONLY},
+        {"skip_special_tokens": False, "spaces_between_special_tokens": False},
+        {"stream_interval": 5, "skip_clone": True},
+    )
+    return chance.choice(forms)
 
 
 def _thinking_token_budget(tokens: tuple[int, ...], text: str, chance: Random) -> dict[str, Any]:
@@ -163,6 +202,7 @@ STRUCTURED = (
         ),
     ),
     Cell("grammar", _structured("grammar", _MOVES, _NUMBERED)),
+    Cell("any JSON object", _structured("json_object", True)),
     Cell("structural tag", _structured("structural_tag", _tag_of(_TAG), _tag_of(_FREE_THEN_TAG))),
 )
 
@@ -172,10 +212,21 @@ BUDGET = Cell(
     thinks=True,
     withheld="no draft is verified while a request has a budget for thinking",
 )
+_NAMED = "no draft is verified while a request names tokens for its logprobs"
+_PROMPTS = "headstart leaves requests for the prompt's logprobs to vLLM"
 _ON_A_CPU = "on a CPU no draft is verified while a request samples"
 GREEDY = Cell("temperature 0", _always(), changes=False)
 _LORA = Cell("LoRA", _always(), adapter=True)
 _CROWDED = Cell("KV exhaustion", _always(ignore_eos=True), preempts=True)
+
+# Each mode tells something else once something else than the likeliest token is wanted.
+_LOGPROBS = (
+    Cell("logprobs", _always(logprobs=3), changes=False),
+    Cell("logprobs and penalties", _always(logprobs=3, repetition_penalty=1.5)),
+    Cell("logprobs and bad_words", lambda *given: {"logprobs": 3, **_bad_words(*given)}),
+    Cell("prompt_logprobs", _always(prompt_logprobs=2), changes=False, withheld=_PROMPTS),
+    Cell("logprob_token_ids", _always(logprob_token_ids=[5, 6, 7]), False, withheld=_NAMED),
+)
 
 _REASONING = {"reasoning_parser": "deepseek_r1"}
 # One adapter, and room for another: vLLM 0.32 on a CPU answers a request without an adapter, beside
@@ -188,6 +239,7 @@ _FEW_BLOCKS = {"max_model_len": 4 * BLOCK_SIZE, "num_gpu_blocks_override": 6}
 _PRIORITIES = {"scheduling_policy": "priority", "enable_prefix_caching": False}
 _THRESHOLD = {"long_prefill_token_threshold": MAX_DRAFT_TOKENS // 2}
 _SMALL_CHUNKS = {"max_num_batched_tokens": 24}
+_WHOLE_PROMPTS = {"enable_chunked_prefill": False, "max_num_batched_tokens": MAX_MODEL_LEN}
 # With adapters, vLLM wants room for everybody's draft.
 _CHUNKS_OF_DRAFTS = {"max_num_batched_tokens": MAX_NUM_SEQS * (1 + MAX_DRAFT_TOKENS)}
 
@@ -200,6 +252,11 @@ SETUPS = (
                 "temperature 1, seeded",
                 _always(temperature=1.0, seed=7),
                 lengths=_CACHED_LENGTHS,
+                withheld=_ON_A_CPU,
+            ),
+            Cell(
+                "top_k and top_p, seeded",
+                _always(temperature=1.0, seed=7, top_k=20, top_p=0.9),
                 withheld=_ON_A_CPU,
             ),
             Cell("n = 4, seeded", _always(temperature=1.0, seed=7, n=4), withheld=_ON_A_CPU),
@@ -216,7 +273,27 @@ SETUPS = (
                 "prompt_logprobs",
                 _always(prompt_logprobs=2),
                 changes=False,
-                withheld="headstart leaves requests for the prompt's logprobs to vLLM",
+                withheld=_PROMPTS,
+            ),
+            Cell(
+                "logprob_token_ids",
+                _always(logprob_token_ids=[5, 6, 7]),
+                changes=False,
+                withheld=_NAMED,
+            ),
+            Cell(
+                "logprob_token_ids and logprobs",
+                _always(logprob_token_ids=[5, 6, 7], logprobs=3),
+                changes=False,
+                withheld=_NAMED,
+            ),
+            Cell("repetition_detection", _repetition_detection, ends_by="repetition"),
+            Cell("told in another form", _told_otherwise, changes=False),
+            Cell(
+                "skip_reading_prefix_cache",
+                _always(skip_reading_prefix_cache=True),
+                changes=False,
+                lengths=_CACHED_LENGTHS,
             ),
             Cell("prompt cached but for one token", _always(), False, lengths=_CACHED_LENGTHS),
             Cell(
@@ -237,6 +314,12 @@ SETUPS = (
     ),
     Setup("long_prefill_token_threshold", (GREEDY,), _THRESHOLD),
     Setup("chunked prefill", (GREEDY,), _SMALL_CHUNKS),
+    Setup("no chunked prefill", (GREEDY, BUDGET), _WHOLE_PROMPTS | _REASONING),
+    Setup("no prefix caching", (GREEDY,), {"enable_prefix_caching": False}),
+    *(
+        Setup(f"logprobs_mode {mode}", _LOGPROBS, {"logprobs_mode": mode})
+        for mode in ("raw_logits", "processed_logits", "processed_logprobs")
+    ),
     Setup(
         "all of these",
         tuple(

@@ -63,11 +63,15 @@ class Said:
             tuple({token: entry.logprob for token, entry in place.items()} for place in places),
         )
 
-    def equals(self, other: "Said") -> bool:
-        """The same tokens, text and end; logprobs may differ by rounding."""
+    def says(self, other: "Said") -> bool:
+        """The same tokens, text and end."""
         words = (self.token_ids, self.texts, self.ends)
+        return words == (other.token_ids, other.texts, other.ends)
+
+    def equals(self, other: "Said") -> bool:
+        """The same words and logprobs, which may differ by rounding."""
         return (
-            words == (other.token_ids, other.texts, other.ends)
+            self.says(other)
             and len(self.logprobs) == len(other.logprobs)
             and all(map(_close, self.logprobs, other.logprobs))
         )

@@ -1,6 +1,6 @@
 """Asks bare vLLM and vLLM with drafts the same, and says where they part."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Self
@@ -30,6 +30,9 @@ MEMORY = "memory"
 NUM_ANSWERS_A_PROMPT = len(DRAFTS) + 2  # memory has to hear an answer before it drafts one
 
 TOGETHER = Cell("all of these in one batch", lambda tokens, text, chance: {})
+BESIDE = Cell(
+    "all of these, after what keeps drafts back", lambda tokens, text, chance: {}, words_only=True
+)
 QUESTIONS_A_NEIGHBOUR = 3
 
 Start = Callable[[Mapping[str, Any]], Speaker]
@@ -105,8 +108,11 @@ def run_setup(setup: Setup, start: Start, num_prompts: int) -> Iterator[Result]:
     try:
         for cell, asked in questions.items():
             yield _compare(engine, setup, cell, asked)
-        if len(setup.cells) > 1:
-            yield _compare(engine, setup, TOGETHER, _mixed(questions, num_prompts))
+        drafted = _mixed(questions, num_prompts)
+        if sum(not cell.withheld for cell in setup.cells) > 1:
+            yield _compare(engine, setup, TOGETHER, drafted)
+        if kept_back := [asked[0] for cell, asked in questions.items() if cell.withheld]:
+            yield _compare(engine, setup, BESIDE, [*kept_back, *drafted])
     finally:
         engine.close()
 
@@ -146,13 +152,15 @@ def _compare(engine: Speaker, setup: Setup, cell: Cell, questions: Sequence[Ques
             said = engine.say(batch.asks, batch.hints(hints))
             num_answers += sum(len(one.token_ids) for one in said)
             differences += sum(
-                not one.equals(bare) for one, bare in zip(said, batch.bare, strict=True)
+                not (one.says(bare) if cell.words_only else one.equals(bare))
+                for one, bare in zip(said, batch.bare, strict=True)
             )
             if name == MEMORY:
                 remembered += Counts.read().since(start).accepted
     except Exception as error:  # the engine is gone; the grid says so and goes on
         problem = f"{type(error).__name__}: {error}"
     changed = sum(one.bare.token_ids != one.free.token_ids for one in questions)
+    ends = {reason for one in questions for reason, _ in one.bare.ends}
     counts = Counts.read().since(before)
     return Result(
         setup.name,
@@ -165,7 +173,7 @@ def _compare(engine: Speaker, setup: Setup, cell: Cell, questions: Sequence[Ques
         changed,
         differences,
         cell.withheld,
-        problem or _problem(cell, counts, remembered, changed, differences),
+        problem or _problem(cell, counts, remembered, changed, ends, differences),
     )
 
 
@@ -184,7 +192,14 @@ def _rounds(
     yield MEMORY, streams
 
 
-def _problem(cell: Cell, counts: Counts, remembered: int, changed: int, differences: int) -> str:
+def _problem(
+    cell: Cell,
+    counts: Counts,
+    remembered: int,
+    changed: int,
+    ends: Set[str | None],
+    differences: int,
+) -> str:
     found = {
         f"{differences} answers differ from bare vLLM's": differences,
         "no draft was verified": not cell.withheld and not counts.drafted,
@@ -192,6 +207,7 @@ def _problem(cell: Cell, counts: Counts, remembered: int, changed: int, differen
         "nothing was drafted from memory": not cell.withheld and not remembered,
         "drafts were verified": cell.withheld and counts.drafted,
         "the settings change no answer": cell.changes and not changed,
+        f"no answer ended by {cell.ends_by}": cell.ends_by and cell.ends_by not in ends,
         "no request was preempted": cell.preempts and not counts.preemptions,
     }
     return "; ".join(problem for problem, is_found in found.items() if is_found)
