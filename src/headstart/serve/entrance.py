@@ -8,6 +8,7 @@ from headstart.serve.admission import Admission, Slot
 from headstart.serve.auth import ANYONE, Caller, KeyFile
 from headstart.serve.memory_pressure import MemoryPressure
 from headstart.serve.quota import Quota
+from headstart.serve.request_delays import RequestDelays
 from headstart.serve.settings import Settings
 
 
@@ -19,6 +20,7 @@ class Entrance:
         self._is_open = settings.open
         self._keys = KeyFile(settings.keys, settings.path, tell)
         self.quota = quota
+        self.delays = RequestDelays()
         self.memory = MemoryPressure(settings.limits.min_free_bytes, memory_pressure.free_bytes)
         self.admission = Admission(settings.limits)
 

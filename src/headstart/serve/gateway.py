@@ -96,6 +96,9 @@ class Gateway:
         route = _route_of(context)
         caller = self.entrance.caller(context.header(b"authorization"))
         context.tenant = caller.name if caller is not None and caller.may_ask else ""
+        context.caller = caller.name if caller is not None else ""
+        if route.access is not Access.ADMITTED and (caller or route.access is Access.PUBLIC):
+            await self.entrance.delays.answer(context)
         if route.access is Access.PUBLIC:
             await self._answer_directly(context, route, caller)
             return
@@ -236,6 +239,8 @@ class Gateway:
 
     async def _refuse(self, context: RequestContext, refusal: RefusedError) -> None:
         context.details["refused"] = refusal.message
+        if not context.started:
+            await self.entrance.delays.refuse(context)
         # A client that has stopped reading does not read the refusal either.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(REFUSAL_S):

@@ -39,6 +39,8 @@ class RequestContext:
     request_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     received_s: float = field(default_factory=time.monotonic)
     tenant: str = ""
+    caller: str = ""
+    """Whose key it has, a tenant's or an operator's; empty without one."""
     status: int = 0
     streams: bool = False
     num_bytes: int = 0

@@ -49,6 +49,7 @@ class LiveRoute:
         except RefusedError as refusal:
             context.status = refusal.status
             context.details["refused"] = refusal.message
+            await self._entrance.delays.refuse(context)
             await _refuse(scope, send, refusal)
             self._log(context)
             return
@@ -109,7 +110,7 @@ class LiveRoute:
         check_page(self._settings, context)
         if scope["path"] != PATH:
             raise RefusedError(HTTPStatus.NOT_FOUND, f"the only socket of this server is {PATH}")
-        context.tenant = tenant = self._tenant(context)
+        context.tenant = context.caller = tenant = self._tenant(context)
         if SUBPROTOCOL not in scope["subprotocols"]:
             raise bad_request(f"name the subprotocol {SUBPROTOCOL}")
         if self._cameras is None:
