@@ -301,6 +301,33 @@ def test_connections_without_a_request_make_room_for_new_ones(monkeypatch):
     run(work())
 
 
+def test_a_piece_that_fails_in_a_later_turn_ends_the_connection(monkeypatch):
+    async def work() -> None:
+        failures: list[Exception] = []
+        async with served(App()) as server:
+            loop = asyncio.get_running_loop()
+            loop.set_exception_handler(lambda loop, told: failures.append(told["exception"]))
+            client = await server.connect()
+            await client.send(GET)
+            await client.read()
+            (http,) = server.uvicorn.server_state.connections
+
+            def fails(data: bytes) -> None:
+                raise ZeroDivisionError
+
+            whole = http.data_received
+            # The first piece is handed on at once, the second in a turn of its own.
+            monkeypatch.setattr(
+                http, "data_received", lambda data: (whole if b"first" in data else fails)(data)
+            )
+            await client.send(b"GET /first HTTP/1.1\r\n\r\n" + GET)
+            await client.read_to_end()
+            assert [type(failure) for failure in failures] == [ZeroDivisionError]
+            assert len(server.connections) == 0
+
+    run(work())
+
+
 def test_another_uvicorn_is_told_so():
     class Other:
         pass

@@ -116,7 +116,12 @@ class Connection(asyncio.Protocol):
             end = min(len(self._held), spoken.piece_of(self._held, self._start))
             piece, self._start = self._held[self._start : end], end
             before = spoken.num_parts
-            spoken.data_received(piece)
+            try:
+                spoken.data_received(piece)
+            except BaseException:
+                # A loop ends a connection over this itself only in its own call.
+                self._transport.abort()
+                raise
             self._bucket.take(spoken.num_parts - before, self._clock())
         if self._start == len(self._held):
             self._held, self._start = b"", 0
