@@ -105,10 +105,7 @@ class Client:
 
 async def settle() -> None:
     """Until nothing moves any more: what is sent is read, and what it causes is done."""
-    for _ in range(200):
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.02)
-    for _ in range(200):
+    for _ in range(300):
         await asyncio.sleep(0)
 
 

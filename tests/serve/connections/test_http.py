@@ -16,6 +16,12 @@ LONG_TURN_S = 0.1
 """Processor time. Without bounds, the requests of one read take 0.4 s on a quick machine."""
 
 
+@pytest.fixture(autouse=True)
+def no_naps(monkeypatch):
+    """Who waits for the clock looks at it in each turn."""
+    monkeypatch.setattr(connection, "NAP_S", 0.0)
+
+
 class App:
     """Answers with the request's path and its body's length; `/hold` only when it is let go."""
 
@@ -150,7 +156,7 @@ def test_a_head_has_an_end(endless):
             while not said:
                 if sent < len(endless):
                     sent += client.send_some(endless[sent:])
-                await asyncio.sleep(connection.NAP_S)
+                await settle()
                 server.clock.now_s += 1  # a pace is kept, too
                 if not len(server.connections):
                     said = await client.read()
@@ -169,7 +175,7 @@ def test_what_follows_a_body_has_an_end_too():
             await client.send(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n")
             while len(server.connections):
                 client.send_some(b"a: b\r\n" * 1000)
-                await asyncio.sleep(connection.NAP_S)
+                await settle()
                 server.clock.now_s += 1
             assert app.paths == ["/"]
 
