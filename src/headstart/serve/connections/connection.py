@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from headstart.serve.quota import Bucket
 
-PARTS_A_SECOND = 2000
+PARTS_A_SECOND = 5000
 """Heads, headers, chunks and frames of one connection that are parsed; as many may come at once.
 An ordinary request has about ten, a picture one."""
 
