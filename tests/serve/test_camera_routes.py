@@ -53,7 +53,7 @@ def asking(made: Gateway, client: Client, method: str, path: str, **headers: str
     ("origin", "host", "status"),
     [
         ("http://evil.example.org", "127.0.0.1:8000", 403),
-        ("http://evil.example.org:8000", "evil.example.org:8000", 403),
+        ("http://evil.example.org:8000", "evil.example.org:8000", 421),
         ("http://127.0.0.1:8000", "127.0.0.1:8000", 501),  # past it: there is no video here
         ("", "127.0.0.1:8000", 501),
     ],
