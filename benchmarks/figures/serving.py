@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
-from benchmarks.figures.results import markdown, result
+from benchmarks.figures.results import NOT_KEPT, is_kept, markdown, result
 
 RUNS = ("first", "second", "third")
 SERVERS = {
@@ -132,6 +133,34 @@ def fuzz_valid() -> str:
     return markdown(("valid requests and damaged files", ""), rows)
 
 
+def attacked_by_bytes() -> str:
+    """A tenant beside clients that speak bytes, not messages."""
+    if not is_kept("serve_bytes"):
+        return NOT_KEPT
+    run = result("serve_bytes")
+    by_bytes = {name: one for name, one in run["attacks"].items() if "quiet" in one}
+    working = run["attacks"]["admitted"]
+
+    def p95s(one: dict[str, Any], before: str, question: str) -> str:
+        return f"{one[before][question]['p95_ms']:.0f} -> {one['attacked'][question]['p95_ms']:.0f}"
+
+    loads = sorted(load for one in run["attacks"].values() for load in one["load"])
+    memory = run["memory_mib"]
+    rows = [
+        ("minutes, kinds of attack", f"{run['minutes']:.0f}, {len(run['attacks'])}"),
+        ("`GET /v1/models`: p95 beside bytes, ms", p95s(run, "quiet", "models")),
+        ("an answer of 4 tokens: p95 beside bytes, ms", p95s(run, "quiet", "answer")),
+        ("the first, beside admitted work", p95s(working, "polite", "models")),
+        ("the second, beside admitted work", p95s(working, "polite", "answer")),
+        ("bytes sent", f"{sum(o['done'].get('bytes', 0) for o in by_bytes.values()) / 1e9:.1f} GB"),
+        ("memory before and after", f"{memory['before']:,.0f} and {memory['after']:,.0f} MiB"),
+        ("other load on the two cores, median", f"{loads[len(loads) // 2]:.0f}"),
+        ("left behind", f"{len(run['left'])}"),
+        ("promises broken, of each attack by itself", f"{len(run['faults'])}"),
+    ]
+    return markdown(("attacked by bytes", "without -> beside"), rows)
+
+
 def sandbox() -> str:
     """Decoding in a confined process beside decoding in the server's own."""
     run = result("sandbox_cost")
@@ -184,6 +213,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "serve-kill": kill,
     "serve-fuzz": fuzz,
     "serve-fuzz-valid": fuzz_valid,
+    "serve-bytes": attacked_by_bytes,
     "serve-sandbox": sandbox,
     "serve-encoded": encoded,
     "serve-isolation": isolation,
