@@ -114,7 +114,7 @@ async def served(
     app: Any, *, is_bounded: bool = True, limits: Limits | None = None
 ) -> AsyncIterator[Served]:
     """Until the block is left."""
-    config = uvicorn.Config(app, log_level="critical", lifespan="off", access_log=False)
+    config = uvicorn.Config(app, log_config=None, lifespan="off", access_log=False)
     config.load()
     clock = Clock()
     connections = OpenConnections(clock)

@@ -1,6 +1,8 @@
 """HTTP without a key, byte by byte, against the installed uvicorn with our bounds."""
 
 import asyncio
+import socket
+import struct
 from types import SimpleNamespace
 
 import pytest
@@ -28,7 +30,7 @@ class App:
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.num_bytes = 0
-        self.go = asyncio.Event()
+        self.go, self.left = asyncio.Event(), asyncio.Event()
         self.answer = b""
 
     async def __call__(self, scope, receive, send) -> None:
@@ -42,6 +44,17 @@ class App:
             self.num_bytes += len(message.get("body", b""))
             num_bytes += len(message.get("body", b""))
             more = message.get("more_body", False)
+        if path == "/leave":
+            await self.go.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            for _ in range(3):
+                piece = {"type": "http.response.body", "body": b"x", "more_body": True}
+                await send(piece)
+                await settle()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            self.left.set()
+            return
         if path == "/hold":
             await self.go.wait()
         body = f"{path} {num_bytes};".encode() + self.answer
@@ -281,6 +294,38 @@ def test_a_client_that_does_not_read_is_not_read():
                 client.send_some(GET * 100)
                 await settle()
             assert len(app.paths) < 20
+
+    run(work())
+
+
+def test_who_leaves_is_missed_by_the_request_under_way_behind_which_others_wait():
+    async def work() -> None:
+        app = App()
+        async with served(app) as server:
+            client = await server.connect()
+            await client.send(b"GET /leave HTTP/1.1\r\n\r\n" + GET)
+            await settle()
+            assert server.num_held == 1
+            client.raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.raw.close()
+            app.go.set()
+            await asyncio.wait_for(app.left.wait(), 10)
+
+    run(work())
+
+
+def test_an_answer_to_a_connection_that_was_ended_is_no_failure(caplog):
+    async def work() -> None:
+        app = App()
+        async with served(app) as server:
+            caplog.set_level("ERROR", "uvicorn.error")
+            client = await server.connect()
+            await client.send(b"POST /hold HTTP/1.1\r\ncontent-length: 1\r\n\r\na" + GET * 500)
+            assert await client.read_to_end() == b""
+            app.go.set()
+            await settle()
+            assert app.paths == ["/hold"]
+        assert "Exception" not in caplog.text
 
     run(work())
 

@@ -183,6 +183,11 @@ class HeldTransport:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
+    def write(self, data: bytes) -> None:
+        """Send it; what comes after the end is dropped, where uvloop's own transport raises."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
     def pause_reading(self) -> None:
         """Hand nothing on."""
         self._connection.pause()

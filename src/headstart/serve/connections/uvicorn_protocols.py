@@ -32,6 +32,7 @@ _HTTP_METHODS = (
     "on_message_complete",
     "on_response_complete",
     "send_400_response",
+    "connection_lost",
 )
 _HTTP_STATE = ("pipeline", "cycle")
 _SOCKET_METHODS = ("data_received", "send", "handle_parser_exception")
@@ -110,6 +111,8 @@ def bounded_http(http: Any) -> Any:
         num_parts = 0
         _num_head_bytes = 0
         _is_in_body = False
+        _under_way: Any = None
+        """The request that is answered now, which may be older than the one parsed last."""
 
         @property
         def is_busy(self) -> bool:
@@ -138,7 +141,10 @@ def bounded_http(http: Any) -> Any:
             if len(self.pipeline) >= MAX_PIPELINE:
                 raise BufferError("too many requests follow one another")
             self._is_in_body = True
+            num_waiting = len(self.pipeline)
             super().on_headers_complete()
+            if len(self.pipeline) == num_waiting:
+                self._under_way = self.cycle
             self.connection.has_request(True)
 
         def on_body(self, body: bytes) -> None:
@@ -152,9 +158,16 @@ def bounded_http(http: Any) -> Any:
             super().on_message_complete()
 
         def on_response_complete(self) -> None:
-            waits = bool(self.pipeline)
+            self._under_way = self.pipeline[-1][0] if self.pipeline else None
             super().on_response_complete()
-            self.connection.has_request(waits)
+            self.connection.has_request(self._under_way is not None)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            # uvicorn tells it to the request parsed last only.
+            if self._under_way is not None:
+                self._under_way.disconnected = True
+                self._under_way.message_event.set()
+            super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
             self._refuse(msg)
