@@ -1,36 +1,25 @@
-"""Where a model of the lab may be written: over nothing that somebody may want to keep.
+"""Where a model of the lab may be written: where any may, and not into the installed pair.
 
-Every demo, guide and figure is of the installed pair, so no command writes into it, whichever
-links lead there.
+Every demo, guide and figure is of that pair, so no command writes into it, whichever links lead
+there.
 """
 
 from pathlib import Path
 
-from headstart.models.digests import FILE
+from headstart.models.place import check_place as check_any_place
 from headstart_lab import pair
 from headstart_lab.errors import LabError
 
 
 def check_place(model: Path, *, has_begun: bool = False) -> None:
-    """Raise `LabError` if a model written to this directory would overwrite another.
+    """Raise if a model written to this directory would overwrite another."""
+    check_any_place(model, has_begun=has_begun or _is_installed(model))
+    if _is_installed(model):
+        raise LabError(
+            f"{model} is inside the installed pair ({pair.INSTALLED}), which every demo and figure"
+            " is of. Choose another directory."
+        )
 
-    The files of an untrained model may be overwritten; of a trained one only if it is what the same
-    run wrote before, which ``has_begun``.
-    """
-    installed = pair.INSTALLED.resolve()
-    inside = sorted(model.iterdir()) if model.is_dir() else []
-    if link := next((path for path in (model, *inside) if path.is_symlink()), None):
-        raise LabError(
-            f"{link} is a link, and what it leads to ({link.resolve()}) would be overwritten."
-            " Choose another directory, or take the link away."
-        )
-    if installed in (model.resolve(), *model.resolve().parents):
-        raise LabError(
-            f"{model} is inside the installed pair ({installed}), which every demo and figure is"
-            " of. Choose another directory."
-        )
-    if (model / FILE).exists() and not has_begun:
-        raise LabError(
-            f"{model} holds a trained model, which would be overwritten. Choose another directory,"
-            " or take the model away."
-        )
+
+def _is_installed(model: Path) -> bool:
+    return pair.INSTALLED.resolve() in (model.resolve(), *model.resolve().parents)

@@ -90,4 +90,4 @@ class CollectError(HeadstartError):
 
 
 class TrainingError(HeadstartError):
-    """A learned drafter cannot be trained, saved or loaded in the way that was asked for."""
+    """A model cannot be trained, saved or loaded in the way that was asked for."""

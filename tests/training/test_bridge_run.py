@@ -1,6 +1,7 @@
 """A training run, from records on the disk to a bridge that drafts what it sees."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -139,6 +140,17 @@ def test_the_same_seed_gives_the_same_weights_also_after_a_break(records, tmp_pa
     other = replace(schedule, seed=1)
     with pytest.raises(TrainingError, match="another seed"):
         replace(broken_run, schedule=other).train(lambda line: None, lambda name: stop)
+
+
+def test_a_bridge_is_written_through_no_link_nor_over_another(trained, records, tmp_path):
+    before = weights(trained)
+    linked, copied = tmp_path / "linked", tmp_path / "copied"
+    linked.symlink_to(trained)
+    shutil.copytree(trained, copied, ignore=shutil.ignore_patterns("training"))
+    for output, why in ((linked, "is a link"), (copied, "holds a trained model")):
+        with pytest.raises(TrainingError, match=f"{why}.*Choose another directory"):
+            run(records, output)
+        assert weights(output) == before
 
 
 def test_texts_are_learnt_first_and_need_no_clips(records, tmp_path):

@@ -26,6 +26,7 @@ from headstart.collect.record import Record
 from headstart.collect.shard_files import collected
 from headstart.errors import TrainingError
 from headstart.models.digests import write_digests
+from headstart.models.place import check_place
 from headstart.training import calibration
 from headstart.training.bridge_card import card
 from headstart.training.bridge_data import BridgeData, kind_of_feature
@@ -61,6 +62,7 @@ class BridgeRun:
         """Train to the end; return the directory."""
         torch.set_num_threads(self.num_threads)
         notes = self.output / "training"
+        check_place(self.output, has_begun=notes.exists())
         notes.mkdir(parents=True, exist_ok=True)
         verifier = verifier_of(self.records)
         records = list(collected(self.records))

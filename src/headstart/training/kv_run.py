@@ -15,6 +15,7 @@ from headstart.collect.clip_source import HELD_OUT, ClipSource
 from headstart.collect.shard import Shard
 from headstart.errors import MediaError, TrainingError
 from headstart.media.clip import Clip
+from headstart.models.place import check_place
 from headstart.training.kv_fit import KvSums, SeenClip, best_fit, unexplained
 from headstart.training.kv_states import TargetStates
 
@@ -44,6 +45,7 @@ class KvRun:
 
         if self.source.name == HELD_OUT:
             raise TrainingError("held-out drives are for measuring: train on others")
+        check_place(self.output)
         torch.set_num_threads(self.num_threads)
         states = TargetStates(self.target)
         sums: KvSums | None = None
