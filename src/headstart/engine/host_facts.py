@@ -166,14 +166,22 @@ def memory_bytes() -> tuple[int, int]:
     total, free = 1024 * int(rows["MemTotal"]), 1024 * int(rows["MemAvailable"])
     limit, used = _number(_CGROUP / "memory.max"), _number(_CGROUP / "memory.current")
     if limit is not None and used is not None:
+        # Cached files count as used, and the kernel drops them before anything is refused.
+        stat = _CGROUP / "memory.stat"
+        cached = re.search(r"^inactive_file (\d+)$", _text(stat), flags=re.MULTILINE)
+        used -= int(cached[1]) if cached else 0
         total, free = min(total, limit), min(free, max(0, limit - used))
     return total, free
 
 
 def _number(file: Path) -> int | None:
     """The number in a file, if there is one: without a limit the kernel writes ``max``."""
-    text = file.read_text().strip() if file.is_file() else ""
+    text = _text(file).strip()
     return int(text) if text.isdecimal() else None
+
+
+def _text(file: Path) -> str:
+    return file.read_text() if file.is_file() else ""
 
 
 def _run(code: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headstart.engine.cache_room import check_cache_room
 from headstart.engine.drafter.channel import ChannelLease
 from headstart.engine.drafter.client import DrafterClient
 from headstart.engine.drafter.placement import Machine, Placement, few_kernels, place
@@ -125,6 +126,7 @@ class Engines:
         With a ``kv_bridge``, what the drafter sees is for that one alone.
         """
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
+            check_cache_room(vllm, os.environ)
             arguments, client = dict(vllm), None
             view = model.view if max_draft_tokens else model.view.whole
             if view.engine_arguments or max_draft_tokens:
