@@ -231,7 +231,7 @@ def test_a_drafter_that_cannot_start_is_told_of_at_once(tiny_drafter):
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is shared, not seated")
-def test_a_drafter_beside_the_target_on_cores_lets_it_go_first(
+def test_a_drafter_beside_the_target_on_cores_lets_it_go_first_once_it_has_loaded(
     tiny_target, tiny_drafter, monkeypatch
 ):
     monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
@@ -245,7 +245,13 @@ def test_a_drafter_beside_the_target_on_cores_lets_it_go_first(
             ),
             "a drafter that yields",
         )
+        here = Path("/proc", str(process.pid))
+        assert "libtorch" in (here / "maps").read_text()  # who loads it waits for nobody
         assert os.sched_getaffinity(process.pid) == {max(os.sched_getaffinity(0))}
+        client.wait_ready()
+        threads = [int(each.name) for each in (here / "task").iterdir()]
+        assert len(threads) > 1
+        assert {os.getpriority(os.PRIO_PROCESS, each) for each in threads} == {YIELDING}
     lease.close()
 
 

@@ -3,6 +3,7 @@
 ``python -m headstart.engine.drafter.process SPEC`` is what runs in it.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart.engine.drafter.spec import DrafterSpec
@@ -66,8 +68,8 @@ class DrafterProcess:
             if not done or not self.is_ready:
                 state = "ended" if done else f"was not up after {timeout_s:.0f} s"
                 raise EngineStartError(
-                    f"The drafter {self._model} {state}. The cause is in vLLM's messages"
-                    " above; without a drafter the target answers the same."
+                    f"The drafter {self._model} {state}. vLLM's messages say why;"
+                    " without a drafter the target answers the same."
                 )
 
     def close(self) -> None:
@@ -125,12 +127,22 @@ def main() -> None:
     spec = DrafterSpec.parse(sys.argv[1])
     if spec.cores:
         os.sched_setaffinity(0, spec.cores)  # before anything starts a thread
-        # The target's front end and scheduler use these cores too, and never wait for a drafter.
-        os.nice(YIELDING)
     # The engine in this very process: one thing to watch, and no message between it and us.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the parent to handle
-    _engine(spec).run()
+    engine = _engine(spec)
+    if spec.cores:
+        # The target's front end and scheduler use these cores too, and never wait for a drafter.
+        # Not while it loads: a person waits for that.
+        _give_way()
+    engine.run()
+
+
+def _give_way() -> None:
+    """Lower the priority of this process: on Linux each thread has its own."""
+    for thread in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.setpriority(os.PRIO_PROCESS, int(thread.name), YIELDING)
 
 
 def _engine(spec: DrafterSpec) -> "EventEngine":
