@@ -21,10 +21,11 @@ MAX_WAITING_LINES = 10_000
 class AccessLog:
     """Thread-safe. `close` writes the lines that still wait."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, words: TextIO | None = None) -> None:
+        """Without a path, lines go to ``words``, or to standard error."""
         self.num_dropped = 0
         self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue(MAX_WAITING_LINES)
-        self._path = path
+        self._path, self._words = path, words
         self._thread = threading.Thread(target=self._write, name="access_log", daemon=True)
         self._thread.start()
 
@@ -53,11 +54,12 @@ class AccessLog:
         while (line := self._lines.get()) is not None:
             try:
                 if file is None:
-                    file = sys.stderr if self._path is None else _opened(self._path)
+                    own = self._words or sys.stderr
+                    file = own if self._path is None else _opened(self._path)
                 file.write(json.dumps(line, default=str) + "\n")
             except (OSError, ValueError):
                 self.num_dropped += 1
-                if file is not None and file is not sys.stderr:
+                if file is not None and self._path is not None:
                     # Its buffer holds the line that failed; the next line opens the file anew.
                     with contextlib.suppress(OSError):
                         file.close()

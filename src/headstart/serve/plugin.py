@@ -26,7 +26,7 @@ from headstart.engine.target import Target
 from headstart.errors import HeadstartError
 from headstart.models.view import View
 from headstart.sandbox.pool import Pool
-from headstart.serve import metrics
+from headstart.serve import listening, metrics
 from headstart.serve.access_log import AccessLog
 from headstart.serve.admission import Admission
 from headstart.serve.answering import Answering
@@ -126,7 +126,8 @@ class HeadstartMiddleware:
         self._pool.start()
         metrics.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
         quota = Quota(settings.limits)
-        access_log = self._access_log = AccessLog(settings.log)
+        words = getattr(state.args, "headstart_words", None)
+        access_log = self._access_log = AccessLog(settings.log, words)
         if _remembers(state.engine_client.vllm_config):
             memory = EngineMemory(engine)
             self._keeper = _keeper(settings, memory, tokenizer, access_log)
@@ -146,7 +147,7 @@ class HeadstartMiddleware:
         )
         heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
         entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
-        self._state = state
+        self._state, self._settings = state, settings
         connections = OpenConnections()
         bound_connections(state.server.config, settings.limits, connections)
         self._watching = asyncio.ensure_future(connections.watch())
@@ -178,6 +179,17 @@ class HeadstartMiddleware:
             loop.add_signal_handler(number, self._on_signal, settings.limits.drain_s)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # `serve` had it wait
         self._access_log.note(event="up", tenants=len(settings.keys.tenants))
+        self._telling = asyncio.ensure_future(listening.when_up(state.server, self._tell_address))
+
+    def _tell_address(self) -> None:
+        state = self._state
+        lines = listening.lines(
+            state.server,
+            self._settings,
+            state.openai_serving_models.model_name(),
+            has_cameras=self._registry is not None,
+        )
+        getattr(state.args, "headstart_on_up", listening.say)(lines)
 
     def _on_signal(self, drain_s: float) -> None:
         if self._draining is None:

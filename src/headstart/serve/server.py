@@ -7,18 +7,21 @@ vLLM parses the flags, loads the model, makes the routes and runs. With the same
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from headstart.engine.drafter.channel import ChannelLease
+from headstart.engine.cache_room import check_cache_room
+from headstart.engine.drafter.channel import ChannelLease, channel_home
 from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.headstart import Headstart
 from headstart.engine.installation import require_engine
 from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.model import Model, engine_defaults
+from headstart.engine.model_name import check_name
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.startup import (
     drafting_arguments,
@@ -26,6 +29,8 @@ from headstart.engine.startup import (
     place_beside,
     translated_for,
 )
+from headstart.errors import EngineStartError
+from headstart.serve import listening
 from headstart.serve.settings import Settings, SettingsError
 from headstart.speculation.registry import MemoryLimits
 
@@ -109,9 +114,29 @@ def flags(found: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def serve(settings: Settings) -> None:
-    """Serve until told to end. Exits with 1 if the engine died, so that it is started again."""
+def check_start(settings: Settings) -> None:
+    """Raise what can be known before anything is loaded."""
     require_engine()
+    check_name(settings.target)
+    listening.check_address(settings)
+    check_cache_room(settings.vllm, os.environ, 2 if settings.compare else 1)
+
+
+def lasting_channel(settings: Settings) -> str:
+    """A directory for the draft channel of a server that others start, one for each port."""
+    return str(channel_home() / f"port-{settings.vllm.get('port', settings.port)}")
+
+
+def serve(
+    settings: Settings,
+    on_up: Callable[[Sequence[str]], None] = listening.say,
+    words: TextIO | None = None,
+) -> None:
+    """Serve until told to end. Exits with 1 if the engine died, so that it is started again.
+
+    Call `check_start` before. ``on_up`` is given lines about the addresses once they answer, and
+    ``words`` the access log where the settings name no file; by default both go to standard error.
+    """
     os.environ.update(environment())
     if settings.max_draft_tokens:
         os.environ.update(few_kernels(os.environ).environment)
@@ -127,10 +152,30 @@ def serve(settings: Settings) -> None:
             settings, drafter_resources=placement.drafter, translated_for=translated
         )
         args.headstart_bare = bare
-        import uvloop
-        from vllm.entrypoints.launchers.api_server.entry import run_server
+        args.headstart_words = words
+        is_up = False
 
-        uvloop.run(run_server(args))
+        def tell(addresses: Sequence[str]) -> None:
+            nonlocal is_up
+            is_up = True
+            on_up(addresses)
+
+        args.headstart_on_up = tell
+        import uvloop
+        from vllm.entrypoints.launchers.api_server.entry import run_server_worker
+        from vllm.entrypoints.launchers.launcher import setup_server
+
+        # What vLLM's `run_server` does, but for its own handler of SIGTERM: see `interrupts_kept`.
+        try:
+            address, socket = setup_server(args, reuse_port=False)
+            uvloop.run(run_server_worker(address, socket, args))
+        except (RuntimeError, ValueError, TypeError, OSError) as error:
+            if is_up:
+                raise
+            traceback.print_exc()  # beside vLLM's messages
+            raise EngineStartError(f"{settings.target} is not served: {error}") from error
+    if not is_up:
+        raise EngineStartError(f"{settings.target} is not served: vLLM's messages say why")
     if getattr(args, "engine_died", False):
         sys.exit(1)
 

@@ -61,6 +61,10 @@ class DraftChannel:
         socket.setsockopt(zmq.RCVHWM, most)
         socket.setsockopt(zmq.MAXMSGSIZE, max_bytes)
         socket.setsockopt(zmq.LINGER, 0)
+        directory = Path(self.directory)
+        if directory.parent == _home():
+            channel_home()
+        directory.mkdir(mode=0o700, exist_ok=True)
         socket.bind(self._address(name))
         return socket
 
@@ -99,6 +103,20 @@ def receive(socket: "zmq.Socket[bytes]", timeout_s: float = 0.0) -> bytes | None
         return None
 
 
+def channel_home() -> Path:
+    """Where the channels of this user are; made where it is not. Nobody else may enter it."""
+    home = _home()
+    home.mkdir(mode=0o700, exist_ok=True)
+    found = home.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise DraftingError(f"{home} is open to others: remove it, or set TMPDIR to another")
+    return home
+
+
+def _home() -> Path:
+    return Path(tempfile.gettempdir()) / f"headstart-{os.getuid()}"
+
+
 class ChannelLease:
     """A channel that no other process on the machine has, until `close`.
 
@@ -113,11 +131,7 @@ class ChannelLease:
     @classmethod
     def take(cls) -> Self:
         """Lock a free directory."""
-        home = Path(tempfile.gettempdir()) / f"headstart-{os.getuid()}"
-        home.mkdir(mode=0o700, exist_ok=True)
-        found = home.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise DraftingError(f"{home} is open to others: remove it, or set TMPDIR to another")
+        home = channel_home()
         for number in range(_MAX_CHANNELS):
             directory = home / str(number)
             directory.mkdir(mode=0o700, exist_ok=True)
