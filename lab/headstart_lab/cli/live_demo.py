@@ -4,10 +4,8 @@ import json
 import socket
 import tempfile
 import threading
-import time
-import urllib.request
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +16,9 @@ from rich.console import Console
 from rich.progress import track
 
 from headstart.cli.errors import report_errors
+from headstart.cli.phases import Start
 from headstart.cli.starting import quieten
+from headstart.cli.terminal import divert, terminal
 from headstart.errors import EngineMissingError
 
 DRIVE_S = 60
@@ -26,7 +26,6 @@ DRIVE_S = 60
 SHOWN_HZ = 10
 """Frames a second of the video: the page takes four in a second."""
 HOST = "127.0.0.1"
-LOOK_S = 0.5
 
 app = typer.Typer(add_completion=False)
 
@@ -45,8 +44,6 @@ def demo(
 
     Everything is on this machine and stays there. Ctrl-C ends it.
     """
-    if not verbose:
-        quieten()
     try:
         from headstart.serve import server
         from headstart.serve.demo import WISHES
@@ -60,8 +57,11 @@ def demo(
     from headstart_lab.language.questions import Question
     from headstart_lab.pair import find_pair
 
-    pair, console = find_pair(), Console(stderr=True)
-    port = _free(port)
+    pair, port = find_pair(), _free(port)
+    shown = terminal() if verbose else divert()
+    if not verbose and shown.log is None:
+        quieten()
+    console = Console(file=shown.err)
     with tempfile.TemporaryDirectory(prefix="headstart-demo-") as folder:
         clips = Path(folder)
         write_frames(clips / "drive.mp4", _frames(console), fps=SHOWN_HZ)
@@ -84,9 +84,16 @@ def demo(
             },
         )
         page = f"http://{HOST}:{port}/live"
-        telling = threading.Thread(target=_tell, args=(page, browser, console), daemon=True)
-        telling.start()
-        server.serve(settings)
+        server.check_start(settings)
+        with Start(shown, "the demo").shown() as start:
+
+            def on_up(_addresses: Sequence[str]) -> None:
+                start.up()
+                console.print(f"[bold]{page}[/]  (Ctrl-C ends it)")
+                if browser:  # it may wait for a browser to start, and the server must not
+                    threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()
+
+            server.serve(settings, on_up)
 
 
 def _frames(console: Console) -> Iterator[NDArray[np.uint8]]:
@@ -109,19 +116,3 @@ def _free(port: int) -> int:
             if probe.connect_ex((HOST, port)):
                 return port
         port += 1
-
-
-def _tell(page: str, browser: bool, console: Console) -> None:
-    """Name the page once it is there, and open it."""
-    ready, start_s = page.replace("/live", "/ready"), time.monotonic()
-    while True:
-        time.sleep(LOOK_S)
-        try:
-            with urllib.request.urlopen(ready, timeout=5):
-                break
-        except OSError:
-            continue
-    seconds = time.monotonic() - start_s
-    console.print(f"up after {seconds:.0f} s: [bold]{page}[/]  (Ctrl-C ends it)")
-    if browser:
-        webbrowser.open(page)

@@ -13,10 +13,11 @@ from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
 from headstart.cli.starting import engine_arguments, start_headstart
+from headstart.cli.terminal import terminal
 from headstart.cli.timeline import stage_table, verdict_table
 from headstart.engine.manner import Manner
 from headstart.engine.question import schema_text
-from headstart.errors import SchemaError
+from headstart.errors import MediaError, SchemaError
 from headstart.media.clip import ClipFiles
 from headstart.media.events import SensorSize
 
@@ -87,6 +88,11 @@ def ask(
     verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
 ) -> None:
     """Answer one question about a clip: a video, a recording of events, or both."""
+    if video is None and not picture and events is None:
+        raise MediaError(
+            "there is no clip to ask about: give --video, --picture or --events, e.g."
+            " --video street.mp4"
+        )
     files = ClipFiles(
         video=video,
         pictures=tuple(picture or ()),
@@ -104,7 +110,6 @@ def ask(
         ),
     )
     given_schema = None if schema is None else read_schema(schema)
-    out = Console()
     headstart = start_headstart(
         target,
         drafter,
@@ -115,6 +120,7 @@ def ask(
         manner=manner,
         verbose=verbose,
     )
+    out = Console(file=terminal().out)
     with headstart:
         answer = asyncio.run(_show(headstart, files, question, max_tokens, given_schema, out))
     out.print()

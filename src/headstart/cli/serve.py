@@ -1,6 +1,7 @@
 """`headstart serve`: vLLM's OpenAI server with clips, streams and previews."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,14 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from headstart.cli.errors import report_errors
+from headstart.cli.phases import Start
 from headstart.cli.starting import engine_arguments
+from headstart.cli.terminal import divert, terminal
 from headstart.errors import EngineMissingError
+from headstart.serve.settings import Settings, SettingsError
 
 
 @report_errors
 def serve(
     target: Annotated[
-        str | None, typer.Option(help="The model that answers: a directory, or a name on the hub.")
+        str | None,
+        typer.Option(
+            "--target",
+            "--model",
+            help="The model that answers: a directory, or a name on the hub.",
+        ),
     ] = None,
     drafter: Annotated[
         str | None, typer.Option(help="An EventGPT that drafts from the events of requests.")
@@ -23,8 +32,12 @@ def serve(
     config: Annotated[
         Path | None, typer.Option(exists=True, help="Settings as TOML; flags override it.")
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on.", show_default=Settings.host)
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on.", show_default=str(Settings.port))
+    ] = None,
     max_draft_tokens: Annotated[
         int | None,
         typer.Option(min=0, help="Draft tokens verified in one pass; 0 turns drafting off."),
@@ -60,11 +73,13 @@ def serve(
         ),
     ] = False,
     flags: Annotated[bool, typer.Option("--flags", hidden=True)] = False,
+    verbose: Annotated[
+        bool, typer.Option(help="Show vLLM's own messages on a terminal too.")
+    ] = False,
 ) -> None:
     """Serve a model over HTTP until SIGTERM, which lets requests in flight finish."""
     try:
         from headstart.serve import server
-        from headstart.serve.settings import Settings, SettingsError
     except ModuleNotFoundError as error:
         raise EngineMissingError(
             f"serving needs vLLM, and {error.name} is missing; `headstart doctor` says how to"
@@ -101,7 +116,7 @@ def serve(
                 "vLLM's own command takes no keys and no --open from flags: write them into a file"
                 " and name it with --config"
             )
-        channel = "CHANNEL" if settings.max_draft_tokens else None
+        channel = server.lasting_channel(settings) if settings.max_draft_tokens else None
         variables = {**server.environment(), "HEADSTART_CONFIG": str(config)}
         words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
         words += ["python", "-m", "vllm.entrypoints.openai.api_server"]
@@ -113,4 +128,12 @@ def serve(
             f"warning: all who reach {settings.host} may send requests; set keys under [tenants]",
             err=True,
         )
-    server.serve(settings)
+    server.check_start(settings)
+    shown = terminal() if verbose else divert()
+    with Start(shown, settings.target).shown() as start:
+
+        def on_up(addresses: Sequence[str]) -> None:
+            start.up()
+            shown.say("\n".join(addresses))
+
+        server.serve(settings, on_up, shown.err)

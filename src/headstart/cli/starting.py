@@ -1,4 +1,4 @@
-"""Starts the engine for a command, and says how long it took."""
+"""Starts the engine for a command, shows how far it is, and says how long it took."""
 
 import json
 import os
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from headstart.cli.phases import Start
+from headstart.cli.terminal import divert, terminal
 from headstart.engine.interrupts import interrupts_kept
 
 if TYPE_CHECKING:
@@ -28,21 +28,15 @@ def start_headstart(
     manner: "Manner",
     verbose: bool,
 ) -> "Headstart":
-    """A running engine. While it starts, stderr shows that it does, or vLLM's own messages."""
-    if not verbose:
+    """A running engine. While it starts, a terminal shows that it does, and in which part.
+
+    With ``verbose`` vLLM's own messages are shown instead.
+    """
+    shown = terminal() if verbose else divert()
+    if not verbose and shown.log is None:
         quieten()
-    out, quiet = Console(stderr=True), {"use_tqdm_on_load": verbose}
-    with (
-        Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            console=out,
-            transient=True,
-        ) as progress,
-        interrupts_kept(),
-    ):
-        loading = progress.add_task(f"starting vLLM with {target}")
+    quiet = {"use_tqdm_on_load": verbose}
+    with Start(shown, target).shown() as start, interrupts_kept():
         from headstart.bridges.kv_bridge import ApproximateKv
         from headstart.engine.headstart import Headstart
         from headstart.engine.options import EventDrafter, EventTower
@@ -57,8 +51,7 @@ def start_headstart(
             num_frames=num_frames,
             vllm={**quiet, **vllm},
         )
-        seconds = progress.tasks[loading].elapsed or 0.0
-    out.print(f"[dim]{target} is up after {seconds:.0f} s[/]")
+        start.up()
     return headstart
 
 

@@ -16,6 +16,7 @@ from headstart.cli.ask import parse_schema, read_schema
 from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
 from headstart.cli.starting import engine_arguments, start_headstart
+from headstart.cli.terminal import terminal
 from headstart.cli.watch_output import OutputForm, output_of
 from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.manner import Manner
@@ -206,7 +207,7 @@ def watch(
             for sink in sinks.values():
                 sink.close()
             deliveries = {name: sink.counts for name, sink in sinks.items()}
-            typer.echo(summary(answers.counts.values(), waits, deliveries), err=True)
+            terminal().say(summary(answers.counts.values(), waits, deliveries))
 
 
 def summary(

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from headstart.answers.preview import Shown
 from headstart.cli.screen import AnswerText
+from headstart.cli.terminal import terminal
 from headstart.live.answer_log import row_of
 from headstart.live.window_answer import WindowAnswer
 
@@ -46,7 +47,7 @@ class JsonLines:
     on_shown = None
 
     def print(self, answer: WindowAnswer) -> None:
-        typer.echo(json.dumps(row_of(answer)))
+        typer.echo(json.dumps(row_of(answer)), file=terminal().out)
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +112,7 @@ class TextLines:
 
 def output_of(form: OutputForm | None) -> AnswerOutput:
     """Where no form is asked for, text on a terminal and JSON elsewhere."""
-    console = Console(highlight=False)
+    console = Console(file=terminal().out, highlight=False)
     if form is None:
         form = OutputForm.TEXT if console.is_terminal else OutputForm.JSONL
     return TextLines(console) if form is OutputForm.TEXT else JsonLines()

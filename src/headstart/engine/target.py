@@ -43,8 +43,8 @@ def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
         return EngineClient(AsyncLLM.from_engine_args(given))
     except (RuntimeError, ValueError, TypeError) as error:
         raise EngineStartError(
-            f"vLLM did not start {model.name}: {error} The cause is in vLLM's messages above;"
-            " `headstart doctor` checks the installation."
+            f"vLLM did not start {model.name}: {error} vLLM's messages say why; `headstart doctor`"
+            " checks the installation."
         ) from error
 
 

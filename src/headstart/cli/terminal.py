@@ -1,0 +1,99 @@
+"""A command's terminal, kept for the command's own words.
+
+vLLM, Triton, transformers and the end of the interpreter print dozens of lines that a person at a
+terminal can do nothing with, in this process and in others, from Python and from C. `divert` leads
+them all into a file, whose path is said. Where standard error is no terminal, as under systemd or
+in a container, nothing is diverted: operators collect what is printed.
+"""
+
+import logging
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from rich.file_proxy import FileProxy
+
+NUM_LINES = 6
+_CAUSE = re.compile(r"^\S*(Error|Exception|Exit)\b: |\b(ERROR|CRITICAL)\b")
+_PLACE = re.compile(r"^\s|^Traceback |^File ")
+_PREFIX = re.compile(r"^(\(.+? pid=\d+\) )?([A-Z]+ \d\d-\d\d \S+ (\[\S+\] ?)?)?")
+"""What vLLM writes before each line of a process: which one it is, level, time, place."""
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where a command's own words go: its output, and what is said beside it."""
+
+    out: TextIO
+    err: TextIO
+    log: Path | None = None
+    """Where everything else goes; where that was not diverted, none."""
+
+    def say(self, words: str) -> None:
+        """A line beside the output."""
+        print(words, file=self.err, flush=True)
+
+
+_diverted: Terminal | None = None
+
+
+class _OwnWarnings(logging.StreamHandler[TextIO]):
+    """Shows what this package warns of, a camera that is lost for example."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self, logging.WARNING)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        """The terminal; while something is drawn on it, rich's way beside that."""
+        drawn: TextIO = sys.stderr
+        return drawn if isinstance(drawn, FileProxy) else terminal().err
+
+
+def terminal() -> Terminal:
+    """This process's."""
+    return Terminal(sys.stdout, sys.stderr) if _diverted is None else _diverted
+
+
+def divert() -> Terminal:
+    """From now on and to the end of the process, all but `terminal` goes to a file.
+
+    Not where standard error is no terminal. The file stays: an error may be understood later.
+    """
+    global _diverted
+    if _diverted is not None or not sys.stderr.isatty():
+        return terminal()
+    file, name = tempfile.mkstemp(prefix="headstart-", suffix=".log")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    out, err = (_kept(stream) for stream in (sys.stdout, sys.stderr))
+    for descriptor in (1, 2):
+        os.dup2(file, descriptor)
+    os.close(file)
+    _diverted = Terminal(out, err, Path(name))
+    logging.getLogger("headstart").addHandler(_OwnWarnings())
+    _diverted.say(f"vLLM's messages go to {name}")
+    return _diverted
+
+
+def _kept(stream: TextIO) -> TextIO:
+    """A stream of its own to where one leads now; processes that are started do not have it."""
+    kept = os.dup(stream.fileno())
+    return os.fdopen(kept, "w", buffering=1, encoding=stream.encoding, errors=stream.errors)
+
+
+def cause(log: Path) -> list[str]:
+    """The last lines of a log that say why something failed; the very last, where none does."""
+    lines = [
+        _PREFIX.sub("", line).rstrip()
+        for line in log.read_text(errors="replace").splitlines()
+        if _CAUSE.search(line)
+    ]
+    said = [line for line in lines if line and not _PLACE.match(line)]
+    if not said:
+        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return list(dict.fromkeys(said))[-NUM_LINES:]
