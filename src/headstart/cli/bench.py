@@ -33,7 +33,11 @@ def bench(
     context: typer.Context,
     target: Annotated[
         str | None,
-        typer.Option(help="A vision model of vLLM's: a directory, or a name on the hub."),
+        typer.Option(
+            "--target",
+            "--model",
+            help="A vision model of vLLM's: a directory, or a name on the hub.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the result and its page.")] = None,
     drafter: Annotated[str | None, typer.Option(help="An EventGPT that drafts.")] = None,

@@ -32,7 +32,11 @@ INTERRUPTED = 130
 def collect(
     target: Annotated[
         str,
-        typer.Option(help="A vision model of vLLM's: a directory, or a name on the hub."),
+        typer.Option(
+            "--target",
+            "--model",
+            help="A vision model of vLLM's: a directory, or a name on the hub.",
+        ),
     ],
     out: Annotated[Path, typer.Option(file_okay=False, help="The folder of the records.")],
     drafter: Annotated[

@@ -33,7 +33,12 @@ VARIABLES = (
 @report_errors
 def gpu_report(
     target: Annotated[
-        str, typer.Option(help="A vision model of vLLM's: a name on the hub, or a directory.")
+        str,
+        typer.Option(
+            "--target",
+            "--model",
+            help="A vision model of vLLM's: a name on the hub, or a directory.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Directory for the report. The same one goes on.")],
     video: Annotated[

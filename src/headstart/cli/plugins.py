@@ -13,17 +13,19 @@ from headstart.errors import HeadstartError
 ENTRY_POINTS = "headstart.commands"
 """The entry point group under which a package registers its app."""
 _INSTALL_LAB = "in a checkout of headstart: pip install ./lab"
-HOW_TO_INSTALL = {"lab": _INSTALL_LAB, "demo": _INSTALL_LAB}
+HOW_TO_INSTALL = {"demo": _INSTALL_LAB, "lab": _INSTALL_LAB}
 """Commands that headstart names in its help also where their package is not installed."""
+START = "Start here"
+"""What the help calls the commands for a first look."""
 
 
 class PluginGroup(TyperGroup):
     """headstart's own commands, and those of installed packages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands, headstart's own first."""
-        plugins = {*HOW_TO_INSTALL, *entry_points(group=ENTRY_POINTS).names}
-        return [*super().list_commands(ctx), *sorted(plugins)]
+        """The names of all commands: for a first look, headstart's own, and others'."""
+        others = sorted(entry_points(group=ENTRY_POINTS).names - HOW_TO_INSTALL.keys())
+        return [*HOW_TO_INSTALL, *super().list_commands(ctx), *others]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name, or None."""
@@ -38,6 +40,8 @@ class PluginGroup(TyperGroup):
         else:
             return None
         command.name = cmd_name
+        if cmd_name in HOW_TO_INSTALL:
+            command.rich_help_panel = START
         return command
 
 

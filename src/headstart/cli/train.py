@@ -70,7 +70,12 @@ def bridge(
 @report_errors
 def kv(
     output: Annotated[Path, typer.Argument(help="Where the KV bridge is written.")],
-    target: Annotated[str, typer.Option(help="A Video-LLaVA: a directory, or a name on the hub.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "--model", help="A Video-LLaVA: a directory, or a name on the hub."
+        ),
+    ],
     drafter: Annotated[str, typer.Option(help="An EventGPT, whose tower it will read.")],
     folder: Annotated[
         Path | None,
