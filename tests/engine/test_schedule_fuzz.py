@@ -22,7 +22,7 @@ MAX_SEARCHED = 60  # plans of a kind in which a corner must show
 
 def test_no_schedule_changes_a_token_leaves_a_trace_or_lets_a_request_wait():
     result = fuzz(NUM_DRAFTED, seed=1, on_progress=lambda _: None)
-    assert result.findings == []
+    assert result.findings == result.not_ended_by_vllm == []
     counts = result.counts
     assert counts.drafted >= NUM_DRAFTED
     assert min(counts.accepted, counts.fused, counts.preemptions, result.sampled_answers) > 0
