@@ -21,6 +21,8 @@ MAX_HEAD_BYTES = 64 << 10
 """Of one request: its first line and its headers. Also of what follows a body."""
 HEAD_PIECE_BYTES = 4 << 10
 BODY_PIECE_BYTES = 16 << 10
+PIECE_PARTS = 64
+"""Of a body in short chunks the next piece is so long as held so many of them in the last."""
 REFUSED = 1008
 """A socket is closed with this code over its frames."""
 
@@ -111,6 +113,7 @@ def bounded_http(http: Any) -> Any:
         num_parts = 0
         _num_head_bytes = 0
         _is_in_body = False
+        _body_piece_bytes = BODY_PIECE_BYTES
         _under_way: Any = None
         """The request that is answered now, which may be older than the one parsed last."""
 
@@ -121,13 +124,16 @@ def bounded_http(http: Any) -> Any:
         def piece_of(self, held: bytes, start: int) -> int:
             """A body as it comes; of heads one at a time."""
             if self._is_in_body:
-                return start + BODY_PIECE_BYTES
+                return start + self._body_piece_bytes
             end = held.find(b"\r\n\r\n", start, start + HEAD_PIECE_BYTES)
             return end + 4 if end >= 0 else start + HEAD_PIECE_BYTES
 
         def data_received(self, data: bytes) -> None:
             self._num_head_bytes += len(data)
+            before = self.num_parts
             super().data_received(data)
+            num_parts = max(1, self.num_parts - before)
+            self._body_piece_bytes = min(BODY_PIECE_BYTES, len(data) * PIECE_PARTS // num_parts)
             if self._num_head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
                 self._refuse("The head of this request is too long.")
 
