@@ -1,6 +1,7 @@
 """The colour of each stage of an answer: one on every page and picture, and in the terminal.
 
-They are seen on white and on black, and no curve of a chart has one of them.
+They are seen on white and on black. No curve of a chart has one of them, and the first few curves
+have none that is like them.
 """
 
 from headstart.answers.timeline import Stage

@@ -19,9 +19,9 @@ PALETTE = tuple(f"c{number}" for number in range(10))
 STYLE = """
 :root{--paper:#fff;--ink:#1c1c1e;--grey:#6b6b72;--rule:#e3e3e8;
 {stages}
---c0:#5f6670;--c1:#3a6ea5;--c2:#c8711c;--c3:#2f8f5b;--c4:#a8456e;--c5:#7a5cc4;--c6:#9a8a1e;--c7:#1f8f9e;--c8:#b5382e;--c9:#8b6b4a}
+--c0:#5f6670;--c1:#2f8f5b;--c2:#a8456e;--c3:#1f8f9e;--c4:#9a8a1e;--c5:#b5382e;--c6:#7a5cc4;--c7:#8b6b4a;--c8:#3a6ea5;--c9:#c8711c}
 @media(prefers-color-scheme:dark){:root{--paper:#161618;--ink:#ececf0;--grey:#9a9aa4;--rule:#34343a;
---c0:#a4acb8;--c1:#79aee6;--c2:#f0a050;--c3:#66c792;--c4:#e085ac;--c5:#b29bf0;--c6:#d6c452;--c7:#5cc7d6;--c8:#f07a70;--c9:#c9a982}}
+--c0:#a4acb8;--c1:#66c792;--c2:#e085ac;--c3:#5cc7d6;--c4:#d6c452;--c5:#f07a70;--c6:#b29bf0;--c7:#c9a982;--c8:#79aee6;--c9:#f0a050}}
 svg.chart{width:100%;height:auto;display:block;font:11px system-ui,sans-serif}
 svg.chart text{fill:var(--ink)}svg.chart .soft{fill:var(--grey)}
 svg.chart .rule{stroke:var(--rule);stroke-width:1}svg.chart .axis{stroke:var(--grey);stroke-width:1}
