@@ -1,12 +1,15 @@
 """Where a server listens: said before anything is loaded, and when it answers."""
 
 import asyncio
+import io
 import socket
+import threading
 from types import SimpleNamespace
 
 import pytest
 
 from headstart.serve import listening
+from headstart.serve.access_log import AccessLog
 from headstart.serve.settings import Settings, SettingsError
 
 
@@ -93,13 +96,32 @@ def test_addresses_of_the_newer_protocol_are_written_in_brackets():
 
 def test_nothing_is_said_before_the_server_takes_connections(monkeypatch):
     """By its own count of looks, not by the clock."""
-    server, looks, told = SimpleNamespace(started=False), [], []
+    server, looks = SimpleNamespace(started=False), []
 
-    async def look(_seconds):
-        looks.append(list(told))
+    async def look(seconds):
+        looks.append(seconds)
         server.started = len(looks) == 3
 
     monkeypatch.setattr(listening.asyncio, "sleep", look)
-    asyncio.run(listening.when_up(server, lambda: told.append("up")))
-    assert looks == [[], [], []]
-    assert told == ["up"]
+    asyncio.run(listening.until_up(server))
+    assert len(looks) == 3
+
+
+def test_what_was_noted_before_is_written_before(monkeypatch):
+    """On a terminal the access log and the addresses share the screen."""
+
+    class Slow(io.StringIO):
+        def write(self, text):
+            may_write.wait()
+            return super().write(text)
+
+    may_write, words = threading.Event(), Slow()
+    log = AccessLog(None, words)
+    log.note(event="up")
+    asked = threading.Thread(target=log.settle)
+    asked.start()
+    assert words.getvalue() == ""
+    may_write.set()
+    asked.join()
+    assert '"event": "up"' in words.getvalue()
+    log.close()

@@ -24,7 +24,9 @@ class AccessLog:
     def __init__(self, path: Path | None = None, words: TextIO | None = None) -> None:
         """Without a path, lines go to ``words``, or to standard error."""
         self.num_dropped = 0
-        self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue(MAX_WAITING_LINES)
+        self._lines: queue.Queue[dict[str, Any] | threading.Event | None] = queue.Queue(
+            MAX_WAITING_LINES
+        )
         self._path, self._words = path, words
         self._thread = threading.Thread(target=self._write, name="access_log", daemon=True)
         self._thread.start()
@@ -41,6 +43,15 @@ class AccessLog:
         trace = "".join(traceback.format_exception(error))
         self.note(event="error", error=repr(error), trace=trace, **details)
 
+    def settle(self) -> None:
+        """Return when the lines so far are written, or after a few seconds."""
+        written = threading.Event()
+        try:
+            self._lines.put_nowait(written)
+        except queue.Full:
+            return
+        written.wait(timeout=5)
+
     def close(self) -> None:
         """Write the lines that wait, for a few seconds at most."""
         try:
@@ -52,6 +63,9 @@ class AccessLog:
     def _write(self) -> None:
         file: TextIO | None = None
         while (line := self._lines.get()) is not None:
+            if isinstance(line, threading.Event):
+                line.set()
+                continue
             try:
                 if file is None:
                     own = self._words or sys.stderr

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 
@@ -43,11 +43,10 @@ def check_address(settings: Settings) -> None:
             ) from error
 
 
-async def when_up(server: Any, tell: Callable[[], None]) -> None:
-    """Call ``tell`` once uvicorn's server takes connections; it knows no event for that."""
+async def until_up(server: Any) -> None:
+    """Return once uvicorn's server takes connections; it knows no event for that."""
     while not server.started:
         await asyncio.sleep(LOOK_S)
-    tell()
 
 
 def lines(server: Any, settings: Settings, model: str, *, has_cameras: bool) -> list[str]:

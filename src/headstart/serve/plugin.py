@@ -179,10 +179,13 @@ class HeadstartMiddleware:
             loop.add_signal_handler(number, self._on_signal, settings.limits.drain_s)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # `serve` had it wait
         self._access_log.note(event="up", tenants=len(settings.keys.tenants))
-        self._telling = asyncio.ensure_future(listening.when_up(state.server, self._tell_address))
+        self._telling = asyncio.ensure_future(self._tell_address(access_log))
 
-    def _tell_address(self) -> None:
+    async def _tell_address(self, access_log: AccessLog) -> None:
+        """Say where the server is, last of all that is said of its start."""
         state = self._state
+        await listening.until_up(state.server)
+        await asyncio.to_thread(access_log.settle)
         lines = listening.lines(
             state.server,
             self._settings,
