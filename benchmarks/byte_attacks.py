@@ -378,7 +378,7 @@ def main() -> None:
     print("under way", flush=True)
     attack(attacker, name, int(more[0]) if more else None)
     while True:
-        time.sleep(60)
+        time.sleep(0.2)  # a signal may be given to another thread
 
 
 if __name__ == "__main__":
