@@ -79,11 +79,16 @@ class Waits:
         default_factory=lambda: {question: [] for question in QUESTIONS}
     )
     failed: Counter[str] = field(default_factory=Counter)
+    loop_s: float = 0.0
+    """Processor time of the server's event loop."""
+    wall_s: float = 0.0
 
     def add(self, other: "Waits") -> None:
         for question in QUESTIONS:
             self.seconds[question] += other.seconds[question]
         self.failed += other.failed
+        self.loop_s += other.loop_s
+        self.wall_s += other.wall_s
 
     def p95_s(self, question: str) -> float:
         """Infinite where nothing came."""
@@ -102,7 +107,8 @@ class Waits:
                     **{f"{name}_ms": ms[place] for name, place in at.items()},
                     "max_ms": ms[-1],
                 }
-        return {**told, "failed": dict(self.failed)}
+        busy = round(self.loop_s / self.wall_s, 3) if self.wall_s else None
+        return {**told, "failed": dict(self.failed), "loop_busy": busy}
 
 
 @dataclass
@@ -144,12 +150,20 @@ def ask(port: int, question: str) -> str | None:
         connection.close()
 
 
-def watched(port: int, block_s: float) -> Waits:
+def loop_s(server: Server) -> float:
+    """Processor time of a server's main thread so far."""
+    pid = server.process.pid
+    fields = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def watched(server: Server, block_s: float) -> Waits:
     """Both questions, twice a second, whatever has become of those before."""
-    waits, until_s = Waits(), time.monotonic() + block_s
+    waits, began_s, loop_before_s = Waits(), time.monotonic(), loop_s(server)
+    until_s = began_s + block_s
 
     def timed(question: str, due_s: float) -> None:
-        wrong = ask(port, question)
+        wrong = ask(server.port, question)
         if wrong is None:
             waits.seconds[question].append(time.monotonic() - due_s)
         else:
@@ -162,6 +176,7 @@ def watched(port: int, block_s: float) -> Waits:
                 time.sleep(max(0.0, due_s - time.monotonic()))
                 threads.submit(timed, question, due_s)
                 due_s += EVERY_S / len(QUESTIONS)
+    waits.loop_s, waits.wall_s = loop_s(server) - loop_before_s, time.monotonic() - began_s
     return waits
 
 
@@ -194,11 +209,11 @@ def block(pair: Pair, name: str, server: Server, block_s: float) -> None:
     is_work = name in WORKING
     beside = attacking(name, server, POLITE, str(AT_ONCE)) if is_work else contextlib.nullcontext()
     with beside:
-        pair.quiet.add(watched(server.port, block_s))
+        pair.quiet.add(watched(server, block_s))
     if is_work:
         time.sleep(GAP_S)
     with attacking(name, server, "" if name in KEYLESS else f"key-{name}") as done:
-        pair.attacked.add(watched(server.port, block_s))
+        pair.attacked.add(watched(server, block_s))
     pair.done += done
     pair.loads.append(round(os.getloadavg()[0], 1))
     time.sleep(GAP_S)

@@ -158,6 +158,9 @@ def attacked_by_bytes() -> str:
         ("left behind", f"{len(run['left'])}"),
         ("promises broken, of each attack by itself", f"{len(run['faults'])}"),
     ]
+    busy = [run[which].get("loop_busy") for which in ("quiet", "attacked")]
+    if None not in busy:
+        rows.append(("the event loop was busy, of the time", f"{busy[0]:.0%} -> {busy[1]:.0%}"))
     return markdown(("attacked by bytes", "without -> beside"), rows)
 
 
