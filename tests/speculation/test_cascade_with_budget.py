@@ -8,7 +8,7 @@ import pytest
 from headstart.speculation.always_wrong import AlwaysWrong
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
-from headstart.speculation.draft import Draft
+from headstart.speculation.draft import NOTHING, Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import Ngram
@@ -42,8 +42,13 @@ class Engine:
             self.cascade.pass_begins(len(running))
             drafts = {}
             for stream in running:
+                name = f"{number}/{stream}"
                 room = min(MAX_DRAFT, len(truths[stream]) - len(said[stream]) - 1)
-                drafts[stream] = self.cascade.propose(f"{number}/{stream}", said[stream], room)
+                drafts[stream] = (
+                    NOTHING  # the scheduler does not ask about those
+                    if name in self.cascade.resting
+                    else self.cascade.propose(name, said[stream], room)
+                )
             drafted = sum(len(draft.tokens) for draft in drafts.values())
             seconds = self.step_s + self.row_s * len(running) + self.token_s * drafted
             self.now_s += seconds
