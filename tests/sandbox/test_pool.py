@@ -250,14 +250,9 @@ def test_the_pool_looks_at_its_workers(sandbox, street, monkeypatch):
     sandbox.pool._idle.append(worker)
     assert worker.is_alive
     monkeypatch.setattr(worker_module, "MAX_THREADS", 0)
-    sandbox.run(ended(worker))
+    sandbox.run(until(lambda: not worker.is_alive, "the crowded worker's end"))
     monkeypatch.undo()
     assert sandbox.run(sandbox.decoder.video("crowded", Fetched(street))).frames.shape[0] == 8
-
-
-async def ended(worker: Worker) -> None:
-    while worker.is_alive:
-        await asyncio.sleep(0.01)
 
 
 def stop(sandbox: Sandbox, tenant: str) -> psutil.Process:
