@@ -24,7 +24,8 @@ def start(tmp_path_factory):
 def test_drafts_change_no_answer_whatever_is_asked(setup, start, monkeypatch):
     monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     results = list(run_setup(setup, start, NUM_PROMPTS))
-    assert [result.cell for result in results][:-1] == [cell.name for cell in setup.cells]
+    # Then some of all of these in one batch, and the same after what keeps drafts back.
+    assert [result.cell for result in results][:-2] == [cell.name for cell in setup.cells]
     assert all(result.answers >= NUM_PROMPTS * NUM_ANSWERS_A_PROMPT for result in results)
     # Of each cell: a difference, no draft accepted, or settings without effect.
     assert {result.cell: result.problem for result in results if result.problem} == {}
