@@ -9,7 +9,7 @@ export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict bench figures \
+.PHONY: setup browser rtsp mqtt redis promtool lint check format test verdict nightly bench figures \
 	dist licences seams reference site first-hour clean
 
 setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
@@ -78,6 +78,9 @@ test: setup ## every test, real engines included, in two processes
 
 verdict: setup ## the same, what fails once more, and the ten slowest: CI's judgement
 	$(BIN)/python .ci/verdict.py -q --durations=10
+
+nightly: setup ## what takes hours: fuzzes, the whole promise, every guide; PARTS names some
+	$(BIN)/python .ci/nightly.py $(PARTS)
 
 bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than untrained models
 	$(BIN)/python -m benchmarks.engine_overhead
