@@ -54,6 +54,7 @@ SHARED_ENGINES = (
         "tests/serve/test_red_team.py",
         "tests/serve/test_refusals.py",
         "tests/serve/test_cache_miss_retry.py",
+        "tests/serve/test_bytes.py",
         "tests/serve/test_sessions.py",
         "tests/serve/test_tenant_logs.py",
         "tests/serve/test_tenants.py",
