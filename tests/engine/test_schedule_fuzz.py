@@ -15,13 +15,13 @@ from headstart.engine.scheduler import HeadstartScheduler
 
 pytestmark = pytest.mark.engine
 
-NUM_DRAFTED = 160_000
+NUM_DRAFTED = 80_000
 NUM_KINDS = 11
 MAX_SEARCHED = 60  # plans of a kind in which a corner must show
 
 
 def test_no_schedule_changes_a_token_leaves_a_trace_or_lets_a_request_wait():
-    result = fuzz(NUM_DRAFTED, seed=1, on_progress=lambda _: None)
+    result = fuzz(NUM_DRAFTED, seed=10, on_progress=lambda _: None)
     assert result.findings == result.not_ended_by_vllm == []
     counts = result.counts
     assert counts.drafted >= NUM_DRAFTED
