@@ -6,6 +6,7 @@ fill the least pool that it starts with, and would wait for ever for slots that 
 draft's slots are taken where there are some left, and no request waits for them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from vllm.v1.core.kv_cache_manager import KVCacheManager
@@ -15,9 +16,13 @@ from vllm.v1.request import Request, RequestStatus
 class DraftSlots:
     """The requests of one step that have slots for a draft. Not thread-safe."""
 
-    def __init__(self, manager: KVCacheManager) -> None:
-        """In a step that begins here ``manager`` takes its lookahead for a wish."""
+    def __init__(self, manager: KVCacheManager, num_wanted: Callable[[Request], int]) -> None:
+        """In a step that begins here ``manager`` takes its lookahead for a wish.
+
+        ``num_wanted`` says of how many tokens a draft for a request may be.
+        """
         self._manager, self._allocate = manager, manager.allocate_slots
+        self._num_wanted = num_wanted
         self._reserved: dict[str, int] = {}
 
     def step_begins(self, num_draft_tokens: int, *, anyone_waits: bool) -> int:
@@ -41,10 +46,10 @@ class DraftSlots:
     ) -> Any:
         # The draft of a request that runs is known: its tokens are among those to be computed.
         if num_lookahead_tokens and request.status == RequestStatus.WAITING:
-            blocks = self._allocate(
-                request, *args, num_lookahead_tokens=num_lookahead_tokens, **kwargs
-            )
-            if blocks is not None:
-                self._reserved[request.request_id] = num_lookahead_tokens
-                return blocks
+            wanted = min(num_lookahead_tokens, self._num_wanted(request))
+            if wanted > 0:
+                blocks = self._allocate(request, *args, num_lookahead_tokens=wanted, **kwargs)
+                if blocks is not None:
+                    self._reserved[request.request_id] = wanted
+                    return blocks
         return self._allocate(request, *args, **kwargs)

@@ -28,7 +28,7 @@ from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.bridges.pooling import DRAFTER
 from headstart.engine.approximate_answers import ApproximateAnswers
-from headstart.engine.draft_room import num_missing, num_wanted
+from headstart.engine.draft_room import DraftRoom, num_missing, num_wanted
 from headstart.engine.draft_slots import DraftSlots
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
@@ -116,7 +116,7 @@ class HeadstartScheduler(Scheduler):
             self.max_num_running_reqs + 1
         )
         self.num_lookahead_tokens: int = self.num_spec_tokens  # of new requests; see `_fuse`
-        self._slots = DraftSlots(self.kv_cache_manager)
+        self._slots = DraftSlots(self.kv_cache_manager, self._num_draftable)
         self._vocabulary = text_vocabulary(vllm_config.model_config.hf_config)
         sources, costs = options.sources, PassCosts()
         sizes = padded_sizes(vllm_config.compilation_config)
@@ -138,6 +138,7 @@ class HeadstartScheduler(Scheduler):
         pace = PromptPace(costs, cuts_prompts=cuts_prompts(vllm_config))
         self._paced_steps = PacedSteps(vllm_config, pace, paces=sources.paced)
         self._max_step_tokens: int = self.max_num_scheduled_tokens
+        self._room = DraftRoom(self.kv_cache_manager, self._max_step_tokens)
         self._records: dict[str, PassRecord] = {}
         self._shown: set[str] = set()
         self._withheld = WithheldDrafts()
@@ -273,6 +274,7 @@ class HeadstartScheduler(Scheduler):
         # On a CPU vLLM cannot split the prompt of a sampled request with a seed.
         can_cut = not self._withheld.samples
         paced = self._paced_steps.next_step(self.running, self.waiting) if can_cut else None
+        self._room.step_begins(self.running, anyone_waits=bool(self.waiting))
         if paced is None:
             for request in self._drafted_for():
                 self._hand_out(request, self._max_step_tokens)
@@ -289,9 +291,12 @@ class HeadstartScheduler(Scheduler):
 
     def _hand_out(self, request: Request, room: int) -> int:
         """Draft for a running request, if the step may compute all that is known of it."""
-        ends = self._ends_now(request, room)
-        request.spec_token_ids = self._draft(request, self.num_spec_tokens) if ends else []
-        return len(request.spec_token_ids)
+        draft: list[int] = []
+        if self._ends_now(request, room):
+            draft = self._draft(request, min(self.num_spec_tokens, self._room.num_tokens))
+            self._room.take(len(draft))
+        request.spec_token_ids = draft
+        return len(draft)
 
     def _ends_now(self, request: Request, room: int) -> bool:
         """Whether a step with room for so many tokens computes all that is known of a request.
@@ -366,10 +371,15 @@ class HeadstartScheduler(Scheduler):
         self._clips.step_ended()
         return outputs
 
+    def _num_draftable(self, request: Request) -> int:
+        """How many tokens may be drafted for a request: none if it is not tagged."""
+        name = request.request_id
+        may_be = name in self._records and not self._withheld.withholds(name)
+        return max(0, num_wanted(request)) if may_be else 0
+
     def _draft(self, request: Request, room: int) -> list[int]:
-        if request.request_id not in self._records:
-            return []  # it is not tagged
-        if self._withheld.withholds(request.request_id):
+        name = request.request_id
+        if name not in self._records or self._withheld.withholds(name):
             return []
         if self._channel is not None:
             self._channel.follow(request.request_id, request.output_token_ids)
