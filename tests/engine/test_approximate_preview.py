@@ -92,7 +92,7 @@ def test_nobody_learns_from_a_preview(approximate, stream, rng):
     *_, answer = stream(OnePatch(), asked, camera="learning camera", max_tokens=1)
     assert len(answer.token_ids) == 1
     memory = EngineMemory(approximate.target.front_end.engine)
-    rows = approximate.loop.submit(memory.streams("learning camera")).result(60)
+    rows = approximate.loop.submit(memory.streams("learning camera", None, 10)).result(60)
     assert [row["answers"] for row in rows] == [1]
 
 

@@ -85,17 +85,24 @@ def keeps_the_last_token_of_a_turn(monkeypatch):
 
 
 def accounts_for_the_aborted(monkeypatch):
-    def known(self, names):
-        return [self._accounts.setdefault(name, prompt_pace._Account(0.0)) for name in names]
+    ended = PromptPace.pass_ended
 
-    monkeypatch.setattr(PromptPace, "_known", known)
+    def pass_ended(self, timed, accepted_tokens):
+        for name in timed.answers:
+            self._accounts.setdefault(name, prompt_pace._Account(0.0))
+        ended(self, timed, accepted_tokens)
+
+    monkeypatch.setattr(PromptPace, "pass_ended", pass_ended)
 
 
 class Demanded:
     """Slots for drafts that a request waits for, as of vLLM's own lookahead."""
 
-    def __init__(self, manager):
+    def __init__(self, manager, num_wanted):
         pass
+
+    def step_begins(self, num_draft_tokens, *, anyone_waits):
+        return num_draft_tokens
 
     def reserved(self, request_id):
         return 128
@@ -106,10 +113,6 @@ class Demanded:
 
 def waits_for_slots(monkeypatch):
     monkeypatch.setattr(scheduler, "DraftSlots", Demanded)
-
-
-def keeps_blocks_nobody_filled(monkeypatch):
-    monkeypatch.delattr(HeadstartScheduler, "_preempt_request")
 
 
 def threshold(plan: Plan) -> int:
@@ -125,7 +128,10 @@ CORNERS = {
         pads_cached_prompts,
         lambda plan: is_sampled(plan) and not threshold(plan),
     ),
-    "B, min_tokens": (drafts_past_min_tokens, lambda plan: not threshold(plan)),
+    "B, min_tokens": (
+        drafts_past_min_tokens,
+        lambda plan: not threshold(plan) and plan.has("min_tokens") and not plan.is_paced,
+    ),
     "C, two steps in flight": (
         drafts_after_unknown_tokens,
         lambda plan: plan.num_in_flight > 1,
@@ -146,14 +152,6 @@ CORNERS = {
     "slots for drafts in the least pool": (
         waits_for_slots,
         lambda plan: not plan.num_spare_blocks and 0 not in plan.windows,
-    ),
-    "blocks that nobody filled": (
-        keeps_blocks_nobody_filled,
-        lambda plan: (
-            plan.is_by_priority
-            and plan.num_spare_blocks < 8
-            and plan.arguments["enable_prefix_caching"]
-        ),
     ),
 }
 

@@ -181,7 +181,7 @@ def test_a_drafter_of_another_tokenizer_is_translated_and_that_is_said(
 
 
 def test_a_drafter_that_is_not_there_is_refused_before_anything_starts(tiny_target, tmp_path):
-    with pytest.raises(EngineStartError, match="Check the path"):
+    with pytest.raises(EngineStartError, match="there is no directory"):
         Headstart(tiny_target, drafter=tmp_path / "none", vllm=ARGUMENTS)
     with pytest.raises(DraftingError, match="0 and no drafter"):
         Headstart(tiny_target, drafter=tiny_target, max_draft_tokens=0)
