@@ -69,6 +69,7 @@ def read(descriptor: int) -> bytes:
 @pytest.fixture
 def shown(request, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.delenv("PYTHONWARNINGS", raising=False)  # commands set it, in tests' process too
     return on_a_terminal(request.param)
 
 

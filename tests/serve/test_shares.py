@@ -30,6 +30,7 @@ REQUESTS_PER_MINUTE = 60
 TOKENS_PER_MINUTE = 600
 """So few that even a slow machine says more in a minute."""
 HEARTBEAT_S = 3.0
+LOG = "requests.jsonl"
 TENANTS = {name: [f"key-{name}"] for name in ("calm", "hasty", "spender", "sender", "leaver")}
 
 
@@ -56,7 +57,7 @@ def shares(tmp_path_factory, tiny_target) -> Iterator[Shares]:
     home = tmp_path_factory.mktemp("shares")
     config, port = home / "headstart.toml", free_port()
     tables = {
-        "server": {"target": tiny_target, "port": port, "log": home / "requests.jsonl"},
+        "server": {"target": tiny_target, "port": port, "log": home / LOG},
         "tenants": TENANTS,
         "operators": {"watcher": ["key-operator"]},
         "limits": {
@@ -188,7 +189,7 @@ def test_keys_are_revoked_and_added_without_a_restart(shares):
     shares.server.wait_until(
         lambda: (
             late.get("/v1/models").status_code == 200
-            and "keys stay as they were" in shares.server.log.read_text()
+            and "keys stay as they were" in shares.config.with_name(LOG).read_text()
         ),
         "the file looked at",
     )
