@@ -23,7 +23,8 @@ import yaml
 from tests.documents import COMMAND, GUIDES, ROOT, every_block
 from tests.serve.servers import Server, free_port, wait_until
 
-LOADS_AN_ENGINE = {"ask", "bench", "demo", "serve", "watch"}
+TAKES_VLLM = {"ask", "bench", "serve", "watch"}
+"""Commands that start engines and take their arguments."""
 TIMEOUT_S = 900.0
 SETTINGS, ADDRESS = "headstart.toml", "http://127.0.0.1:8000"
 EXAMPLES = [path.read_text() for path in (ROOT / "examples").glob("*.py")]
@@ -55,12 +56,12 @@ def as_a_person(
 
 
 def forked(words: Sequence[str], home: Path, environment: Mapping[str, str], log: Path) -> Any:
-    """The same, sooner: what loads an engine is forked from a process that has imported it."""
+    """The same, sooner: forked from a process that has imported the engine."""
     from tests.forked_command import ForkedCommand
 
-    if words[0] not in LOADS_AN_ENGINE:
-        return as_a_person(words, home, environment, log)
-    if words[0] != "demo" and not any("enforce_eager" in word for word in words):
+    if environment.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
+        return as_a_person(words, home, environment, log)  # it is read at the start of Python
+    if words[0] in TAKES_VLLM and not any("enforce_eager" in word for word in words):
         words = [*words, "--vllm", "enforce_eager=true"]  # compiling takes a minute of a core
     code = f"import os; os.chdir({str(home)!r}); from headstart.cli import main; main()"
     return ForkedCommand(["-c", code, *words], environment, log)
