@@ -118,6 +118,8 @@ class Pair:
     quiet: Waits = field(default_factory=Waits)
     attacked: Waits = field(default_factory=Waits)
     done: Counter[str] = field(default_factory=Counter)
+    done_politely: Counter[str] = field(default_factory=Counter)
+    """What the polite tenant did in the blocks without."""
     loads: list[float] = field(default_factory=list)
 
     def line(self, name: str, elapsed_s: float) -> str:
@@ -207,10 +209,11 @@ def attacking(name: str, server: Server, key: str, *more: str) -> Iterator[Count
 def block(pair: Pair, name: str, server: Server, block_s: float) -> None:
     """One block without the attack and one beside it."""
     is_work = name in WORKING
-    beside = attacking(name, server, POLITE, str(AT_ONCE)) if is_work else contextlib.nullcontext()
-    with beside:
+    polite = attacking(name, server, POLITE, str(AT_ONCE)) if is_work else contextlib.nullcontext()
+    with polite as done_politely:
         pair.quiet.add(watched(server, block_s))
-    if is_work:
+    if done_politely is not None:
+        pair.done_politely += done_politely
         time.sleep(GAP_S)
     with attacking(name, server, "" if name in KEYLESS else f"key-{name}") as done:
         pair.attacked.add(watched(server, block_s))
@@ -309,6 +312,7 @@ def main() -> None:
                 "polite" if name in WORKING else "quiet": pair.quiet.told(),
                 "attacked": pair.attacked.told(),
                 "done": dict(pair.done),
+                **({"done_politely": dict(pair.done_politely)} if name in WORKING else {}),
                 "load": pair.loads,
             }
             for name, pair in pairs.items()

@@ -1,12 +1,11 @@
 """Rate limits: requests and tokens per minute, of a tenant and of all."""
 
-import contextlib
 from http import HTTPStatus
 
 import pytest
 
 from headstart.serve import metrics
-from headstart.serve.quota import MEMORY_CALLS_PER_MINUTE, Bucket, Quota
+from headstart.serve.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Bucket, Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.settings import Limits
 
@@ -89,22 +88,16 @@ def test_a_refused_request_is_not_charged(clock):
     assert refused_for_s(quota, "east") is None
 
 
-def test_calls_about_memory_are_limited_and_a_router_that_moves_cameras_is_not(clock):
+def test_calls_about_memory_wait_for_their_turn_and_nobody_else_does(clock):
     quota = quota_of(clock)
-
-    def num_admitted():
-        num = 0
-        with contextlib.suppress(RefusedError):
-            while True:
-                quota.admit_memory("north")
-                num += 1
-        return num
-
-    assert num_admitted() == MEMORY_CALLS_PER_MINUTE >= 1000
-    quota.admit_memory("south")
+    waits = [quota.memory_wait_s("north") for _ in range(MEMORY_CALLS_AT_ONCE)]
+    assert waits == [0] * MEMORY_CALLS_AT_ONCE
+    waits = [quota.memory_wait_s("north") for _ in range(100)]
+    assert waits == pytest.approx([turn / MEMORY_CALLS_A_SECOND for turn in range(1, 101)])
+    assert quota.memory_wait_s("south") == 0
     assert refused_for_s(quota, "north") is None  # its questions are answered
-    clock.now_s += 1.0
-    assert num_admitted() == MEMORY_CALLS_PER_MINUTE / 60
+    clock.now_s += 100 / MEMORY_CALLS_A_SECOND
+    assert quota.memory_wait_s("north") == pytest.approx(1 / MEMORY_CALLS_A_SECOND)
 
 
 def test_what_is_brought_is_charged_as_tokens_and_counted_as_no_answer(clock):

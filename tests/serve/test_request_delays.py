@@ -9,6 +9,7 @@ from headstart.serve.request_context import RequestContext
 from headstart.serve.request_delays import (
     DIRECT_A_SECOND,
     DIRECT_AT_ONCE,
+    LONGEST_PROBE_S,
     LONGEST_S,
     REFUSED_A_SECOND,
     REFUSED_AT_ONCE,
@@ -63,6 +64,22 @@ def test_some_are_free_then_they_come_at_a_pace_and_nobody_else_waits(kind, wait
         waited.clear()
         await wait(of("north"))
         assert waited == []
+
+    asyncio.run(work())
+
+
+def test_a_probe_waits_for_no_page_of_its_address_and_never_for_long(waited):
+    async def work() -> None:
+        delays = RequestDelays(Clock())
+        for _ in range(10 * DIRECT_AT_ONCE):
+            await delays.answer(of())
+        assert max(waited) == LONGEST_S
+        waited.clear()
+        await delays.probe(of())
+        assert waited == []
+        for _ in range(10 * DIRECT_AT_ONCE):
+            await delays.probe(of())
+        assert max(waited) == LONGEST_PROBE_S
 
     asyncio.run(work())
 

@@ -98,7 +98,8 @@ class Gateway:
         context.tenant = caller.name if caller is not None and caller.may_ask else ""
         context.caller = caller.name if caller is not None else ""
         if route.access is not Access.ADMITTED and (caller or route.access is Access.PUBLIC):
-            await self.entrance.delays.answer(context)
+            delays = self.entrance.delays
+            await (delays.probe if route.path in routes.PROBES else delays.answer)(context)
         if route.access is Access.PUBLIC:
             await self._answer_directly(context, route, caller)
             return

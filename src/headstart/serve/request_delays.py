@@ -19,7 +19,8 @@ REFUSED_AT_ONCE, REFUSED_A_SECOND = 100, 50
 REFUSED_BYTES = 16 << 10
 """A refusal counts once more for each so many bytes of its body: they were read, and perhaps
 parsed."""
-LONGEST_S = 4.0
+LONGEST_S, LONGEST_PROBE_S = 4.0, 0.5
+"""A supervisor takes a probe that waits for longer as a sign to restart the server."""
 
 
 class RequestDelays:
@@ -27,11 +28,16 @@ class RequestDelays:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._direct = Delays(DIRECT_AT_ONCE, 1 / DIRECT_A_SECOND, LONGEST_S, clock)
+        self._probed = Delays(DIRECT_AT_ONCE, 1 / DIRECT_A_SECOND, LONGEST_PROBE_S, clock)
         self._refused = Delays(REFUSED_AT_ONCE, 1 / REFUSED_A_SECOND, LONGEST_S, clock)
 
     async def answer(self, context: RequestContext) -> None:
         """Wait before an answer without admission."""
         await self._wait(self._direct, context, 1)
+
+    async def probe(self, context: RequestContext) -> None:
+        """Wait before an answer to a supervisor: for other probes of its address only."""
+        await self._wait(self._probed, context, 1)
 
     async def refuse(self, context: RequestContext) -> None:
         """Wait before a refusal."""

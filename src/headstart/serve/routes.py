@@ -50,12 +50,14 @@ MEMORY_EXPORT = f"{MEMORY}/export"
 MEMORY_IMPORT = f"{MEMORY}/import"
 DEMO = "/demo"
 METRICS = "/metrics"
+PROBES = ("/health", "/ready")
+"""What a supervisor asks, perhaps from behind the same proxy as everybody."""
 
 ROUTES = (
     Route("GET", "/", Access.PUBLIC, ours=True),
     Route("GET", "/live", Access.PUBLIC, ours=True),
-    Route("GET", "/health", Access.PUBLIC),
-    Route("GET", "/ready", Access.PUBLIC, ours=True),
+    Route("GET", PROBES[0], Access.PUBLIC),
+    Route("GET", PROBES[1], Access.PUBLIC, ours=True),
     Route("GET", METRICS, Access.AUTHENTICATED),
     Route("GET", "/version", Access.AUTHENTICATED),
     Route("GET", "/openapi.json", Access.PUBLIC, ours=True),

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
+from headstart.serve.memory import routes
 from headstart.serve.memory.routes import BYTES_A_TOKEN, MemoryRoutes
 from headstart.serve.memory.seal import OpenedMemory
-from headstart.serve.quota import MEMORY_CALLS_PER_MINUTE, Quota
+from headstart.serve.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Quota
 from headstart.serve.refusal import RefusedError
 from headstart.serve.request_context import RequestContext
 from headstart.serve.routes import MEMORY, MEMORY_EXPORT, MEMORY_IMPORT, find_route
@@ -66,12 +67,20 @@ def test_what_comes_in_or_goes_out_is_charged_as_tokens(method, path):
     tenant.quota.admit("south")
 
 
-def test_whoever_calls_too_often_is_refused_before_an_engine_is_asked():
-    tenant = Tenant()
-    for _ in range(MEMORY_CALLS_PER_MINUTE):
-        tenant.quota.admit_memory("north")
-    with pytest.raises(RefusedError, match="calls about memory"):
-        tenant.call("GET", MEMORY)
-    tenant.clock.now_s += 1
-    status, body = tenant.call("GET", MEMORY, "limit=7")
-    assert (status, json.loads(body)["cursor"]) == (200, None)
+def test_whoever_calls_too_often_waits_before_an_engine_is_asked(monkeypatch):
+    tenant, order = Tenant(), []
+
+    async def sleep(wait_s):
+        order.append(wait_s)
+
+    async def streams(*given):
+        order.append(given[2:])
+        return [], None
+
+    monkeypatch.setattr(routes.asyncio, "sleep", sleep)
+    monkeypatch.setattr(Kept, "streams", streams)
+    for _ in range(MEMORY_CALLS_AT_ONCE):
+        assert tenant.quota.memory_wait_s("north") == 0
+    turn, after = tenant.call("GET", MEMORY, "limit=7"), (None, 7)
+    assert (turn[0], json.loads(turn[1])["cursor"]) == (200, None)
+    assert order == [pytest.approx(1 / MEMORY_CALLS_A_SECOND), after]

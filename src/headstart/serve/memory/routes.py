@@ -3,6 +3,7 @@
 All of them are about the tenant whose key is given, and about no other.
 """
 
+import asyncio
 from http import HTTPStatus
 
 from headstart.serve.asgi import send_json, send_whole
@@ -35,7 +36,9 @@ class MemoryRoutes:
         if self._keeper is None:
             nothing = "this server drafts nothing, and so it remembers nothing"
             raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, nothing)
-        self._quota.admit_memory(context.tenant)
+        if (wait_s := self._quota.memory_wait_s(context.tenant)) > 0:
+            context.details["delayed_s"] = round(wait_s, 1)
+            await asyncio.sleep(wait_s)
         try:
             await self._answer(self._keeper, context, route, body)
         except StoreError as error:
