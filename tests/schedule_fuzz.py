@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.measurement import Measurement
+from vllm.v1.core.sched.scheduler import Scheduler
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS
 from headstart.engine.paced_steps import cuts_prompts
@@ -106,12 +107,17 @@ class Result:
         }
 
 
-def play(plan: Plan, max_draft_tokens: int, max_steps: int = MAX_STEPS) -> Played:
+def play(
+    plan: Plan,
+    max_draft_tokens: int,
+    max_steps: int = MAX_STEPS,
+    player: Callable[[Scheduler, int], Player] = Player,
+) -> Played:
     """What is said to a plan's requests; with no drafts, by vLLM's own scheduler."""
     with TemporaryDirectory() as directory:
         channel = directory if plan.has_channel and max_draft_tokens else None
         made = scheduler(max_draft_tokens, sources=plan.sources, channel=channel, **plan.engine)
-        played = _play(plan, Player(made, plan.num_in_flight), bool(max_draft_tokens), max_steps)
+        played = _play(plan, player(made, plan.num_in_flight), bool(max_draft_tokens), max_steps)
         if channel is not None:
             for socket in ("_drafts", "_asks", "_previews"):
                 getattr(made._channel, socket).close()

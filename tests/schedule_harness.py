@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from zlib import crc32
 
 from vllm import SamplingParams
 from vllm.multimodal.inputs import MultiModalFeatureSpec, PlaceholderRange
@@ -48,8 +49,8 @@ class Picture:
     length: int
 
     def word(self, place: int) -> int:
-        """What stands for one of its tokens."""
-        return hash((self.name, place - self.offset))
+        """What stands for one of its tokens, the same in every process."""
+        return crc32(f"{self.name} {place - self.offset}".encode())
 
 
 @dataclass(frozen=True)
