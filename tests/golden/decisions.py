@@ -2,7 +2,7 @@
 
     python -m tests.golden.decisions
 
-writes `decisions.txt` anew. Equal answers do not show that drafting has become worse; equal
+writes `kept/decisions.txt` anew. Equal answers do not show that drafting has become worse; equal
 decisions do. A line is a pass of a request: the step, the request's number, the source, the draft
 in the letters of the target's words. Time is played: a pass takes as long as its size says, and one
 of the sources takes time too.
@@ -26,7 +26,7 @@ from tests.schedule_harness import Player
 from tests.schedule_plans import plan_of
 from tests.schedule_target import LETTERS, likely_answer
 
-KEPT = Path(__file__).with_name("decisions.txt")
+KEPT = Path(__file__).with_name("kept") / "decisions.txt"
 SEEDS = (0, *range(2, 21))  # 1 asks for two passes in flight, which is refused
 PASS_S, TOKEN_S = 0.020, 0.0005
 """Of a pass, and more for each of its tokens."""
