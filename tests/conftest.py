@@ -44,6 +44,7 @@ SHARED_ENGINES = (
         "tests/serve/test_events.py",
         "tests/serve/test_live.py",
         "tests/serve/test_live_encoded.py",
+        "tests/serve/test_live_record.py",
         "tests/serve/test_live_pace.py",
         "tests/serve/test_cameras.py",
         "tests/serve/test_live_fuzz.py",
