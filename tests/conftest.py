@@ -73,6 +73,7 @@ SHARED_ENGINES = (
         "tests/engine/test_front_end.py",
         "tests/engine/test_session.py",
         "tests/engine/test_schema.py",
+        "tests/engine/test_walks.py",
         "tests/bench/test_workload_json.py",
         "tests/bench/test_live_workload.py",
         "tests/bench/test_equality.py",

@@ -1,0 +1,100 @@
+"""How many files of ours somebody reads to follow a question, or one drafted token.
+
+Counted by a profiler: a file is on the way if one of its functions runs. The numbers only fall: who
+makes a walk shorter lowers its cap, and who must make it longer says why beside it.
+"""
+
+import os
+from collections import defaultdict
+
+import pytest
+
+pytest.importorskip("vllm")
+from tests.engine.walks import walk_of
+from tests.forked_command import ForkedCommand
+from tests.golden.clock import CLOCK, turned
+from tests.schedule_engine import scheduler
+from tests.schedule_harness import Asked, Player, Turn
+
+from headstart.engine.options import Sources
+from headstart.engine.report import Report
+from headstart.engine.request_record import RequestRecord
+
+pytestmark = pytest.mark.engine
+
+MAX_ASK_FILES = 62
+"""Of a warm `Session.ask`: 27 where it is called, 38 in the engine's process, 3 of them in both."""
+MAX_TOKEN_FILES = 24
+"""Of a drafted token, from memory to its report: what runs because of it, and not in every pass."""
+PROMPT = tuple(range(5, 25))
+
+
+def test_a_warm_question_walks_through_no_more_files(tmp_path, tiny_target):
+    seen, log = tmp_path / "seen", tmp_path / "log"
+    command = ["-m", "tests.engine.walks", str(tiny_target), str(seen)]
+    ended = ForkedCommand(command, os.environ, log).wait(500)
+    assert ended == 0, log.read_text()[-3000:]
+    files = defaultdict(set)
+    lines = [line.split(maxsplit=3) for line in seen.read_text().splitlines()]
+    for number, process, file, _ in lines:
+        if number == lines[-1][0]:
+            files[process].add(file)
+    print({process: len(found) for process, found in files.items()})
+    assert "engine/session.py" in files["caller"]
+    assert {"engine/scheduler.py", "speculation/memory.py"} <= files["engine"]
+    walk = files["caller"] | files["engine"]
+    assert len(walk) <= MAX_ASK_FILES, "\n".join(sorted(walk))
+
+
+class ReportedPlayer(Player):
+    """Passes take time, and what a request's end reports is kept."""
+
+    def _execute(self, step):
+        CLOCK.now_s += 0.02 + 0.0005 * step.total_num_scheduled_tokens
+        return super()._execute(step)
+
+    def _take(self, step, output):
+        for outputs in self.scheduler.update_from_output(step, output).values():
+            for one in outputs.outputs:
+                self.report = one.kv_transfer_params
+
+
+def asked(name, **told):
+    return Asked(name, (Turn(PROMPT, {"max_tokens": 80, "ignore_eos": True, **told}),))
+
+
+def test_a_drafted_token_walks_through_no_more_files():
+    with turned():
+        player = ReportedPlayer(scheduler(16, sources=Sources()))
+
+        def passes():
+            """Of one request: the functions that run for each pass, and whether it had a draft."""
+            while player.scheduler.requests:
+                step, functions = walk_of(player.step)
+                yield functions, bool(step.scheduled_spec_decode_tokens)
+
+        ours = {"extra_args": {"headstart": {"stream": "front"}}}
+        for number in range(3):
+            player.add(asked(f"cold-{number}", **ours))
+            list(passes())
+        player.add(asked("plain"))
+        plain, drafted = set(), set()
+        for functions, has_draft in passes():
+            assert not has_draft
+            plain |= functions
+        player.add(asked("warm", **ours))
+        *before_the_end, _ = passes()
+        for functions, has_draft in before_the_end:
+            drafted |= functions if has_draft else set()
+        record = RequestRecord("warm", 0.0, 0.0)
+
+        def read_report():
+            record.report = Report.parse(player.report)
+            return record.by_source()
+
+        sources, reported = walk_of(read_report)
+    assert sources.keys() == {"memory"}
+    walk = {file for file, _ in (drafted - plain) | reported}
+    print(len(walk))
+    assert {"speculation/memory.py", "engine/scheduler.py", "engine/report.py"} <= walk
+    assert len(walk) <= MAX_TOKEN_FILES, "\n".join(sorted(walk))
