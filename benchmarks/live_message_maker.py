@@ -13,12 +13,14 @@ import random
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import av
 import numpy as np
 import PIL.Image
-from benchmarks.encoded_cost import encoded
+from headstart_lab.street import street_video
 
 from headstart.client.wire import EVENT, HEADER, MediaKind
 from headstart.media.annex_b import Codec
@@ -30,6 +32,10 @@ Message = dict[str, Any]
 TOO_LONG_BYTES = 5 << 20
 """More than a server reads of a message by default."""
 SENSOR = (96, 64)
+ENCODERS = {
+    Codec.H264: ("libx264", {"preset": "ultrafast", "bf": "0"}),
+    Codec.H265: ("libx265", {"preset": "ultrafast", "x265-params": "bframes=0:log-level=none"}),
+}
 SIZES = ((96, 64), (64, 48), (1, 1), (333, 77))
 ODD_TIMES_US = (-1, -(2**63), 2**63 - 1, MAX_TIME_US, MAX_TIME_US - 1, 0)
 ODD_TEXTS = (
@@ -274,7 +280,18 @@ def _pack(kind: int, time_us: int, payload: bytes) -> bytes:
 @cache
 def _packets(codec: Codec) -> list[bytes]:
     """A key picture, and others that build on it."""
-    return encoded(codec, *SENSOR, num_pictures=8)
+    name, options = ENCODERS[codec]
+    context = av.CodecContext.create(name, "w")
+    assert isinstance(context, av.VideoCodecContext)
+    context.width, context.height, context.pix_fmt = *SENSOR, "yuv420p"
+    context.time_base, context.gop_size, context.options = Fraction(1, 25), 1000, options
+    drawn = street_video(num_frames=16, width=SENSOR[0], height=SENSOR[1]).frames[:8]
+    packets: list[av.Packet] = []
+    for number, pixels in enumerate(drawn):
+        picture = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+        picture.pts = number
+        packets += context.encode(picture)
+    return [bytes(packet) for packet in (*packets, *context.encode(None))]
 
 
 @cache
