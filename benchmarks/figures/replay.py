@@ -1,9 +1,7 @@
-"""Tables of logged answers replayed without a model, and of the first notes computed again."""
+"""Tables of logged answers replayed without a model."""
 
 from collections.abc import Callable
-from functools import partial
 
-from benchmarks import notes_checked
 from benchmarks.figures.results import markdown, result
 
 METHODS = {
@@ -202,11 +200,6 @@ def ranker() -> str:
     return markdown(headings, rows)
 
 
-def note(number: int) -> str:
-    """A table of the first notes, computed again."""
-    return notes_checked.tables()[number].markdown()
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "replay-logs": logs,
     "replay-independent-count": independent_count,
@@ -216,8 +209,4 @@ TABLES: dict[str, Callable[[], str]] = {
     "replay-suffix-cache": suffix_cache,
     "replay-proposals": proposals,
     "ranker": ranker,
-    "notes-single-figures": partial(note, 0),
-    "notes-hidden-block": partial(note, 1),
-    "notes-in-turn": partial(note, 2),
-    "notes-skipped-prefill": partial(note, 3),
 }

@@ -78,12 +78,6 @@ def test_open_loads_alone_are_nothing_to_forecast_from(tmp_path):
     assert "give a bench of closed loops" in " ".join(result.output.split())
 
 
-def test_the_notes_are_a_script_now_and_the_error_names_it():
-    result = CliRunner().invoke(app, ["plan", "--notes"])
-    assert result.exit_code == 1
-    assert "python -m benchmarks.notes_checked" in result.output
-
-
 LIVE = ["plan", "--live", "--prefill-ms", "400", "--step-ms", "18", "--tokens", "75"]
 FED = [*LIVE, "--acceptance", "0.94", "--feed-ms", "80", "--frames", "8", "--window", "2"]
 

@@ -76,7 +76,6 @@ def plan(
         float | None,
         typer.Option(min=1.0, help="Fleet: simulate so many seconds, with an engine that dies."),
     ] = None,
-    notes: Annotated[bool, typer.Option("--notes", hidden=True)] = False,
 ) -> None:
     """Forecast end-to-end time, and how many drafted tokens must be accepted for drafting to pay.
 
@@ -91,8 +90,6 @@ def plan(
         price = None if gpu_hour is None else Price.parse(gpu_hour)
         print_fleet_plan(fleet, cameras or [1000], price, simulate)
         return
-    if notes:
-        raise PlanningError("--notes is now a script: python -m benchmarks.notes_checked")
     if live and bench is not None:
         raise typer.BadParameter("--live forecasts from figures given by hand, not --from a bench")
     if bench is not None:
