@@ -97,32 +97,3 @@ def test_scores_are_of_every_kind_of_question_beside_the_blind(measured):
         assert 0.0 <= figures[name]["facts"] <= 1.0
     # Untrained models state fewer facts right than the most frequent answers do.
     assert figures["target"]["facts"] < figures["target_blind"]["facts"]
-
-
-def test_float32_parity_holds_and_bf16_is_counted(measured):
-    figures = measured("lab_parity", "--num", 3, "--tokens", 12)
-    assert figures["float32"]["differences"] == []
-    assert figures["float32"]["num_tokens"] > 3
-    assert figures["bfloat16"]["num_answers"] == 3
-
-
-def test_acceptance_stands_beside_the_truths_and_the_real_pairs(measured):
-    figures = measured("lab_acceptance", "--num", 4, "--other-drives", 2)
-    assert set(figures["measured"]) == set(figures["truth"])
-    assert figures["measured"]["best_earlier"] >= figures["measured"]["previous_answer"]
-    assert figures["truth"]["drafter_raw"] == 0.0
-    assert 19.8 in figures["real"].values()
-
-
-def test_timings_say_which_proportions_are_kept(measured, monkeypatch):
-    monkeypatch.setenv("VLLM_CPU_OMP_THREADS_BIND", "as it was")  # and so again afterwards
-    figures = measured("lab_timings", "--num", 3, "--core", 0)
-    for name in ("target", "drafter"):
-        times = figures["milliseconds"][name]
-        assert 0 < times["vision"]["median"] < times["prefill"]["median"]
-        assert 0 < times["step"]["p10"] <= times["step"]["median"] <= times["step"]["p90"]
-    assert {each["wanted"] for each in figures["proportions"].values()} == {
-        "12 to 30",
-        ">= 2",
-        "<= 0.25",
-    }

@@ -48,7 +48,7 @@ def test_rendering_is_fast_enough_to_keep_up_with_a_camera():
     events = random_events(2_000_000)
     started = time.thread_time()
     render(events)
-    # benchmarks/rendering.py measures; this only catches a loop over events.
+    # 140 million on one core (docs/events.md); this only catches a loop over events.
     assert len(events) / (time.thread_time() - started) > 2e6
 
 
