@@ -12,11 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.figures import (
-    approximate,
     bench,
     equality,
     evaluation,
-    event_model,
     fleet,
     fleet_servers,
     lab,
@@ -33,11 +31,9 @@ from benchmarks.figures.picture import PICTURE, head_start
 
 ROOT = Path(__file__).parents[2]
 TABLES = {
-    **approximate.TABLES,
     **bench.TABLES,
     **equality.TABLES,
     **evaluation.TABLES,
-    **event_model.TABLES,
     **fleet.TABLES,
     **fleet_servers.TABLES,
     **lab.TABLES,
@@ -54,7 +50,6 @@ PICTURES = {
     load_picture.PICTURE: load_picture.load_picture,
     evaluation.PICTURE: evaluation.picture,
     fleet.PICTURE: fleet.picture,
-    approximate.PICTURE: approximate.picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")
