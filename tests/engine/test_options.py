@@ -53,8 +53,6 @@ def test_a_person_may_name_one_alone():
         ({"sources": {"memory_log": 7}}, "give a path"),
         ({"sources": {"memory_log": "site.jsonl", "warm": False}}, "switch warm on"),
         ({"channel": 7}, "path of a directory"),
-        ({"line": "/run/headstart"}, "is now called channel"),
-        ({"sources": {"rehearsal": True}}, "is now called wrong"),
         ({"sources": {"drafters": "memory"}}, "list of names"),
         ({"sources": {"drafters": ["nowhere:Drafter"]}}, "package.module:Class"),
         ({"memory_bytes": 0}, "number of bytes"),

@@ -75,7 +75,6 @@ def bench(
     warmup: Annotated[
         int, typer.Option(min=0, help="How many of these answers warm up and do not count.")
     ] = 4,
-    settle: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
     max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
     max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
@@ -97,7 +96,6 @@ def bench(
             "--one-engine", help="Run one engine at a time, where two do not fit in memory."
         ),
     ] = False,
-    apart: Annotated[bool, typer.Option(hidden=True)] = False,
     vllm: Annotated[
         list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
     ] = None,
@@ -124,14 +122,7 @@ def bench(
     from headstart.bench.run import REST_S, BenchPlan, Run
     from headstart.bench.workloads import closed_loops, lab_workloads
 
-    # --settle and --apart are the earlier names of --warmup and --one-engine.
-    plan = BenchPlan(
-        rounds,
-        warmup if settle is None else settle,
-        one_engine or apart,
-        cameras_every,
-        rest_s=REST_S,
-    )
+    plan = BenchPlan(rounds, warmup, one_engine, cameras_every, rest_s=REST_S)
     rig = Rig(
         checked(target),
         checked(drafter) if drafter else None,

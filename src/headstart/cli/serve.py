@@ -72,7 +72,6 @@ def serve(
             "--print-vllm-flags", help="Print the command that starts vLLM's own server, and exit."
         ),
     ] = False,
-    flags: Annotated[bool, typer.Option("--flags", hidden=True)] = False,
     verbose: Annotated[
         bool, typer.Option(help="Show vLLM's own messages on a terminal too.")
     ] = False,
@@ -108,7 +107,7 @@ def serve(
     if not settings.target:
         raise SettingsError("no target: give --target, or target under [server] in the settings")
     settings.check_auth()
-    if print_vllm_flags or flags:
+    if print_vllm_flags:
         if settings.compare:
             raise SettingsError("vLLM's own command starts no second engine: leave compare out")
         if config is None or (open_ and not Settings.read(config).open):

@@ -20,7 +20,6 @@ from headstart.speculation.registry import (
 FIELD = "headstart"
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
 _PATHS = ("memory_log", "bridge")
-_RENAMED = {"line": "channel", "rehearsal": "wrong"}
 
 
 def check_drafting(max_draft_tokens: int, num_batches: int = 1) -> None:
@@ -220,9 +219,6 @@ class SchedulerOptions:
 
 
 def _known(names: tuple[str, ...], given: Any) -> dict[str, Any]:
-    for old, new in _RENAMED.items():
-        if isinstance(given, Mapping) and old in given:
-            raise DraftingError(f"headstart's {old} is now called {new}: rename it")
     if not isinstance(given, Mapping) or not set(names).issuperset(given):
         raise DraftingError(
             f"headstart does not know {given!r}. It knows: {', '.join(sorted(names))}."
