@@ -109,9 +109,9 @@ def test_arguments_that_do_not_travel_are_refused_before_a_process_starts():
     from headstart.engine.drafter.spec import DrafterSpec
 
     spec = DrafterSpec(
-        "model", {"dtype": "float32", "seed": 3}, 9, DraftChannel("/tmp/channel"), (1, 2), "target"
+        "model", {"dtype": "float32", "seed": 3}, 9, DraftChannel("/tmp/channel"), (1, 2)
     )
-    for told in (spec, replace(spec, target=None, tower_only=True)):
+    for told in (spec, replace(spec, tower_only=True)):
         assert DrafterSpec.parse(told.argument()) == told
     with pytest.raises(DraftingError, match="command line"):
         DrafterSpec("model", {"dtype": object()}, 9, DraftChannel("/tmp/channel")).argument()

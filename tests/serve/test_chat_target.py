@@ -1,7 +1,4 @@
-"""A server whose target has a chat template of its own: the same answers as vLLM in this process.
-
-The drafter beside it has another tokenizer.
-"""
+"""A server whose target has a chat template of its own: the same answers as vLLM in process."""
 
 import base64
 import io
@@ -20,22 +17,16 @@ from tests.models.chat_target import NUM_FRAMES, needs_torchvision
 from tests.models.oracle import QUESTIONS, random_clip
 from tests.models.tiny_targets import SAVING
 from tests.serve.servers import (
-    CHAT,
-    DRAFTER_ENGINE,
     ENGINE,
     MODEL,
-    WINDOW,
     Server,
     ask,
     asking,
-    chunks_of,
-    content_of,
     free_port,
     running,
     serve_command,
     start,
     toml,
-    with_events,
 )
 
 pytestmark = [pytest.mark.engine, needs_torchvision]
@@ -53,19 +44,13 @@ def checkpoint(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chat_server(tmp_path_factory, clips, checkpoint, trained_pair) -> Iterator[Server]:
+def chat_server(tmp_path_factory, clips, checkpoint) -> Iterator[Server]:
     home, port = tmp_path_factory.mktemp("chat server"), free_port()
     config = home / "headstart.toml"
     tables = {
-        "server": {
-            "target": checkpoint,
-            "drafter": trained_pair.drafter,
-            "port": port,
-            "open": True,
-        },
+        "server": {"target": checkpoint, "port": port, "open": True},
         "media": {"root": clips},
         "vllm": {**ENGINE, "enable_prompt_tokens_details": True},
-        "drafter_vllm": DRAFTER_ENGINE,
         "vllm.hf_overrides": OVERRIDES,
     }
     config.write_text(toml(tables))
@@ -168,28 +153,6 @@ def test_clips_of_frames_share_what_was_computed_of_equal_ones(client, plain, rn
     assert BLOCK_SIZE <= cached <= num_same // 2 * a_pair
     assert cached % BLOCK_SIZE == 0
     assert ask(client, body)["headstart"]["cached_tokens"] > cached
-
-
-def test_a_drafter_with_another_tokenizer_is_heard(chat_server, client, plain, clips):
-    chat_server.wait_until(
-        lambda: client.get("/ready").json()["drafter"] == "up", "the drafter up", 300
-    )
-    body = about(clips / "wide.mp4", "What do the events say?")
-    expected = plain.get_tokenizer().decode(said(plain, body))
-    asked = with_events(body, url=(clips / "street.npz").as_uri(), **WINDOW)
-    streamed = {**asked, "stream": True, "headstart": {"preview": True}}
-
-    def is_heard() -> bool:
-        chunks = chunks_of(client.post(CHAT, json=streamed).text)
-        assert content_of(chunks) == expected
-        told = [chunk.get("headstart", {}) for chunk in chunks]
-        previews = [one["preview"] for one in told if one.get("source") == "eventgpt"]
-        # Its words, and not the target's pieces that happen to have the same numbers. A preview
-        # that comes later begins with what the untrained target has said by then.
-        return any(re.fullmatch(r"[A-Z][a-z]+( [a-z]+)+[A-Za-z ,.']*", text) for text in previews)
-
-    # The target, which is much smaller, may have answered before.
-    chat_server.wait_until(is_heard, "a preview of the drafter's words", 300)
 
 
 def test_a_client_that_sends_pictures_names_its_stream_in_the_address(chat_server, plain, rng):

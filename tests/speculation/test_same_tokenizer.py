@@ -3,7 +3,7 @@
 import pytest
 
 from headstart.errors import DraftingError
-from headstart.speculation.same_tokenizer import SameTokens, is_same_tokenizer
+from headstart.speculation.same_tokenizer import is_same_tokenizer
 
 TARGET = {"<s>": 1, "▁the": 5, "▁car": 6, "▁tram": 7}
 
@@ -25,13 +25,3 @@ def test_one_piece_with_another_id_makes_another_tokenizer(drafter, is_same):
 def test_a_model_without_text_is_refused(target, drafter):
     with pytest.raises(DraftingError, match="no pieces of text"):
         is_same_tokenizer(target, drafter)
-
-
-def test_the_same_tokens_pass_as_they_are():
-    tokens = SameTokens(num_text_ids=8)
-    assert tokens.heard((5, 6)) == (5, 6)
-    assert tokens.heard((5, 8)) is None
-    assert tokens.is_foreseen((5, 6), (5, 6, 7))
-    assert not tokens.is_foreseen((5, 7), (5, 6, 7))
-    assert not tokens.is_foreseen((5, 6, 7), (5, 6))
-    assert tokens.draft((5,), (5, 6, 7)) == (6, 7)

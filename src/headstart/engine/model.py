@@ -1,7 +1,6 @@
 """A model by name: its config and its view, checked before any engine starts."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,8 +17,6 @@ from headstart.models.chat.view import ChatView
 from headstart.models.registration import register_configs
 from headstart.models.video_llava.view import VideoLlavaView
 from headstart.models.view import ApproximateView, PicturesView, View, view_of
-from headstart.speculation.text_tokenizer import TextTokenizer
-from headstart.speculation.vocabulary import TextVocabulary
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
 CPU_KV_CACHE_BYTES = 4 * 2**30
@@ -72,16 +69,6 @@ class Model:
         pieces = AutoTokenizer.from_pretrained(self.name).get_vocab()
         return {piece: id for piece, id in pieces.items() if id < self.view.num_text_ids}
 
-    def text_tokenizer(self) -> TextTokenizer:
-        """Its tokenizer, to translate answers with."""
-        from transformers import AutoTokenizer
-
-        tokenizer = AutoTokenizer.from_pretrained(self.name)
-        prompt = self.view.prompt("")
-        # A chat's template ends with a mark or a line, after which an answer needs no space.
-        opening = " " if isinstance(prompt, str) and not prompt[-1:].isspace() else ""
-        return text_tokenizer(tokenizer, self.view.num_text_ids, opening)
-
 
 def approximate_model(model: Model, sources: Sources) -> Model:
     """The model for an engine that may leave out patches; raises where none can be left out."""
@@ -116,17 +103,6 @@ def check_guessing(
         raise ApproximateError(
             "a bridge and a KV bridge were not tried in one engine: leave out one of them"
         )
-
-
-def text_tokenizer(tokenizer: Any, num_text_ids: int, opening: str) -> TextTokenizer:
-    """A tokenizer of transformers, as far as text goes."""
-    return TextTokenizer(
-        partial(tokenizer.encode, add_special_tokens=False),
-        partial(tokenizer.decode, skip_special_tokens=False, clean_up_tokenization_spaces=False),
-        TextVocabulary.of(num_text_ids, tokenizer.all_special_ids),
-        tokenizer.eos_token_id,
-        opening,
-    )
 
 
 def _showing(view: View, num_frames: int) -> View:

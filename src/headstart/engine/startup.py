@@ -1,7 +1,6 @@
 """Starting a target with drafts: what vLLM is told, and a drafter's engine beside it."""
 
 import contextlib
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +23,6 @@ from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
 from headstart.models.view import View
 from headstart.speculation.same_tokenizer import is_same_tokenizer
-
-_log = logging.getLogger(__name__)
 
 _BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
 _LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch
@@ -87,23 +84,20 @@ def place_beside(
     return place(Machine.here(), arguments, drafter.vllm, os.environ)
 
 
-def translated_for(target: str, drafter: EventDrafter | EventTower | None) -> str | None:
-    """The target, if the drafter's tokens must be translated for it; none if they are the same.
+def check_tokens(target: str, drafter: EventDrafter | EventTower | None) -> None:
+    """Raise where the drafter says words in other tokens than the target's, or cannot be asked.
 
-    Raises where one of the models cannot be asked.
+    A tower says no words, so it may have any tokenizer.
     """
     if not isinstance(drafter, EventDrafter):
-        return None
+        return
     models = Model.checked(target), Model.checked(drafter.model)
-    if is_same_tokenizer(*(model.text_pieces() for model in models)):
-        return None
-    _log.warning(
-        "The drafter %s has another tokenizer than the target %s: its drafts are translated, and"
-        " each word is drafted only when the drafter has finished it.",
-        drafter.model,
-        target,
-    )
-    return target
+    if not is_same_tokenizer(*(model.text_pieces() for model in models)):
+        raise DraftingError(
+            f"The drafter {drafter.model} has another tokenizer than the target {target}, so its"
+            " words are not the target's tokens. Choose a drafter with the target's tokenizer, or"
+            " leave the drafter out: memory drafts for any target"
+        )
 
 
 class Engines:
@@ -133,6 +127,7 @@ class Engines:
                 arguments |= model_arguments(view, max_draft_tokens, vllm)
             if max_draft_tokens:
                 _check(max_draft_tokens, drafter, vllm)
+                check_tokens(model.name, drafter)
                 sources.check_files(drafter if kv_bridge is None else None)
                 if kv_bridge is not None:
                     from headstart.engine.kv_guessing import guessing_arguments  # needs vLLM
@@ -140,9 +135,8 @@ class Engines:
                     arguments |= guessing_arguments(kv_bridge, vllm)
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
-                translated = translated_for(model.name, drafter)
                 placement = place_beside(drafter, vllm)
-                client = DrafterClient(lease.channel, drafter, placement.drafter, translated)
+                client = DrafterClient(lease.channel, drafter, placement.drafter)
                 undo.callback(client.close)
                 channel = None if _num_ranks(vllm) > 1 else lease.channel.directory
                 options = SchedulerOptions(sources, channel)

@@ -21,7 +21,7 @@ from headstart.engine.engine_memory import EngineMemory
 from headstart.engine.front_end import AnswerListener, FrontEnd
 from headstart.engine.model import Model
 from headstart.engine.options import SchedulerOptions
-from headstart.engine.startup import SCHEDULER
+from headstart.engine.startup import SCHEDULER, check_tokens
 from headstart.engine.target import Target
 from headstart.errors import HeadstartError
 from headstart.models.view import View
@@ -109,7 +109,10 @@ class HeadstartMiddleware:
 
     def _open(self, app: Any) -> None:
         state = app.state
-        settings = getattr(state.args, "headstart", None) or Settings.from_environment()
+        settings = getattr(state.args, "headstart", None)
+        if settings is None:  # `serve` checks before anything is loaded
+            settings = Settings.from_environment()
+            check_tokens(state.args.model, settings.event_drafter)
         if settings.compare and not hasattr(state.args, "headstart_bare"):
             raise SettingsError("compare is for `headstart serve`: start it so, or leave it out")
         if settings.answer_log is not None:
@@ -311,6 +314,5 @@ def _front_end(
             )
         return FrontEnd(engine, None, listeners=listeners)
     channel = DraftChannel(options.channel)
-    resources, translated = settings.drafter_resources, settings.translated_for
-    client = DrafterClient(channel, drafter, resources, translated)
+    client = DrafterClient(channel, drafter, settings.drafter_resources)
     return FrontEnd(engine, client, abstain=options.sources.abstain, listeners=listeners)

@@ -24,10 +24,10 @@ from headstart.engine.model import Model, engine_defaults
 from headstart.engine.model_name import check_name
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.startup import (
+    check_tokens,
     drafting_arguments,
     model_arguments,
     place_beside,
-    translated_for,
 )
 from headstart.errors import EngineStartError
 from headstart.serve import listening
@@ -140,17 +140,15 @@ def serve(
     os.environ.update(environment())
     if settings.max_draft_tokens:
         os.environ.update(few_kernels(os.environ).environment)
+    check_tokens(settings.target, settings.event_drafter)
     # The middleware unblocks them once it can drain.
     with interrupts_kept(), _channel(settings) as channel, _bare(settings) as bare:
         found = arguments(settings, channel)
         placement = _placement(settings, found)
-        translated = translated_for(settings.target, settings.event_drafter)
         os.environ.update(placement.target.environment)
         args = _parsed(flags({**found, **placement.target.arguments}))
         args.enable_mm_processor_stats = True  # has no flag: times the vision tower
-        args.headstart = replace(
-            settings, drafter_resources=placement.drafter, translated_for=translated
-        )
+        args.headstart = replace(settings, drafter_resources=placement.drafter)
         args.headstart_bare = bare
         args.headstart_words = words
         is_up = False

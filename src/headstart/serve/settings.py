@@ -229,8 +229,6 @@ class Settings:
     """The same, for the drafter's engine."""
     drafter_resources: EngineResources = field(default_factory=EngineResources)
     """Where the drafter computes; found at start-up, not configured."""
-    translated_for: str | None = None
-    """The target, if it has another tokenizer than the drafter; found at start-up too."""
 
     def __post_init__(self) -> None:
         if self.media_root is not None and not self.media_root.is_dir():

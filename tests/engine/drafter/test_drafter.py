@@ -1,14 +1,15 @@
 """A drafter in its own process beside the target: its words save passes, and change none."""
 
 import asyncio
+from itertools import takewhile
 
 import numpy as np
 import pytest
 from headstart_lab.tiny import TinyEventGpt
 from headstart_lab.tokenizer import train_tokenizer
-from tests.engine.drafts import ask_target, drafting, hear_first_draft
+from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
 from tests.models.oracle import random_asked, random_clip
-from tests.waiting import until
+from tests.waiting import until, wait_until
 
 from headstart import (
     Answer,
@@ -22,7 +23,10 @@ from headstart import (
     Video,
 )
 from headstart.answers.timeline import Stage
-from headstart.engine.startup import translated_for
+from headstart.engine.drafter import messages
+from headstart.engine.drafter.channel import send
+from headstart.engine.options import EventTower
+from headstart.engine.startup import check_tokens
 from headstart.engine.text_ids import text_vocabulary
 from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
@@ -166,18 +170,37 @@ def test_a_clip_the_drafter_cannot_look_at_is_answered_without_it(guided):
     assert guided.ask(clip, "Who?", max_tokens=3).token_ids
 
 
-def test_a_drafter_of_another_tokenizer_is_translated_and_that_is_said(
-    tiny_target, tmp_path, caplog
-):
+def test_a_drafter_is_told_of_words_that_it_has_foreseen(guided, oracle, rng):
+    (asked,) = random_asked(rng, 1)
+    expected, _ = oracle.answer(asked, MAX_TOKENS)
+    clip = Clip(video=Video.from_frames(asked.frames, fps=8))
+    # Untrained, it goes on with ids that no tokenizer has, and of which no drafter is told.
+    num_text_ids = oracle.model.config.image_token_index
+    text = tuple(takewhile(lambda token: token < num_text_ids, expected))
+    with drafting(guided, clip, asked.question, MAX_TOKENS) as (name, ear):
+        ear.wait_for(len(expected))
+        for count in sorted({1, len(text) // 2, len(text) - 1}):
+            tell(guided, name, expected[:count])
+            draft = ear.wait_until(lambda draft, count=count: draft.start == count)
+            assert draft.tokens == tuple(expected[count:])
+
+
+def tell(headstart, name, said):
+    """As the scheduler tells the drafter what the target has said."""
+    outlet = drafter_of(headstart)._channel.asks_out()
+    wait_until(lambda: send(outlet, messages.Said(name, tuple(said))))
+    outlet.close(linger=round(PATIENCE_S * 1e3))
+
+
+def test_a_drafter_of_another_tokenizer_is_refused_before_anything_starts(tiny_target, tmp_path):
     TinyEventGpt().save(tmp_path)
     drafter = EventDrafter(tmp_path)
-    assert translated_for(str(tiny_target), drafter) is None
-    assert not caplog.messages
+    check_tokens(str(tiny_target), drafter)
     words = ["Quite other words are here to be learnt."] * 3
     train_tokenizer(words, max_pieces=300).save_pretrained(tmp_path)
-    assert translated_for(str(tiny_target), drafter) == str(tiny_target)
-    (message,) = caplog.messages
-    assert f"The drafter {tmp_path} has another tokenizer" in message
+    check_tokens(str(tiny_target), EventTower(tmp_path))  # says no words
+    with pytest.raises(DraftingError, match="leave the drafter out: memory"):
+        Headstart(tiny_target, drafter=drafter, vllm=ARGUMENTS)
 
 
 def test_a_drafter_that_is_not_there_is_refused_before_anything_starts(tiny_target, tmp_path):

@@ -46,12 +46,8 @@ class DrafterClient:
         channel: DraftChannel,
         drafter: EventDrafter | EventTower | None = None,
         resources: EngineResources = EngineResources(),  # noqa: B008 - frozen
-        translated_for: str | None = None,
     ) -> None:
-        """Start the drafter's process, if any. Returns before its engine is up.
-
-        ``translated_for`` names the target where that has another tokenizer than the drafter.
-        """
+        """Start the drafter's process, if any. Returns before its engine is up."""
         self._channel = channel
         self._waiting: queue.Queue[_Sent | None] = queue.Queue(MAX_WAITING)
         self._alive: set[str] = set()
@@ -63,7 +59,7 @@ class DrafterClient:
             undo.callback(self._listener.close)
             if drafter is not None:
                 self._view = Model.checked(drafter.model).drafter_view
-                spec = _spec(drafter, channel, resources, translated_for)
+                spec = _spec(drafter, channel, resources)
                 self.process = DrafterProcess(spec, resources.environment)
                 self._listener.on_ready = self.process.ready
                 thread = threading.Thread(target=self._send, args=[self.process], daemon=True)
@@ -153,10 +149,7 @@ class DrafterClient:
 
 
 def _spec(
-    drafter: EventDrafter | EventTower,
-    channel: DraftChannel,
-    resources: EngineResources,
-    translated_for: str | None,
+    drafter: EventDrafter | EventTower, channel: DraftChannel, resources: EngineResources
 ) -> DrafterSpec:
     model, arguments = str(drafter.model), {**drafter.vllm, **resources.arguments}
     if isinstance(drafter, EventTower):
@@ -164,5 +157,4 @@ def _spec(
 
         arguments |= tap_arguments(drafter.vllm, tower_only=True)
         return DrafterSpec(model, arguments, 0, channel, resources.cores, tower_only=True)
-    most, cores = drafter.max_tokens, resources.cores
-    return DrafterSpec(model, arguments, most, channel, cores, translated_for)
+    return DrafterSpec(model, arguments, drafter.max_tokens, channel, resources.cores)

@@ -11,11 +11,8 @@ from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import send
 from headstart.engine.drafter.event_engine import MAX_ASKS, EventEngine
 from headstart.engine.drafter.spec import DrafterSpec
-from headstart.engine.model import Model
 from headstart.engine.vision_times import VisionTimes
 from headstart.speculation.draft import Draft
-from headstart.speculation.same_tokenizer import SameTokens
-from headstart.speculation.translation import Translation
 
 
 @dataclass
@@ -27,24 +24,20 @@ class _Drafting:
     preprocessed_s: float
     max_tokens: int
     said: tuple[int, ...] = ()
-    """What the target has said, as far as the scheduler told it, in the target's tokens: the draft
-    goes on from there."""
+    """What the target has said, as far as the scheduler told it: the draft goes on from there."""
     spoken: tuple[int, ...] = ()
-    """The whole answer so far in the drafter's tokens: what it heard of the target, and its own."""
+    """The whole answer so far: what the drafter heard of the target, and its own."""
     running: str | None = None
     """vLLM's request that computes it now."""
     stamps: messages.Stamps | None = None
 
 
 class DrafterEngine(EventEngine):
-    """One model that drafts. Used by one thread."""
+    """One model that drafts, in the target's own tokens. Used by one thread."""
 
     def __init__(self, spec: DrafterSpec) -> None:
         super().__init__(spec, {})
-        self._translation: SameTokens | Translation = SameTokens(self.model.view.num_text_ids)
-        if spec.target is not None:
-            target = Model.checked(spec.target).text_tokenizer()
-            self._translation = Translation(target, self.model.text_tokenizer())
+        self._num_text_ids = self.model.view.num_text_ids
         self._max_tokens = spec.max_tokens
         self._drafting: OrderedDict[str, _Drafting] = OrderedDict()
         self._requests: dict[str, str] = {}  # our name of a request by vLLM's
@@ -100,15 +93,14 @@ class DrafterEngine(EventEngine):
         """Go on from the target's words."""
         if len(said) <= len(drafting.said):
             return
-        heard = self._translation.heard(said)
-        if heard is None:
-            return  # it has no such words
+        if not all(0 <= token < self._num_text_ids for token in said):
+            return  # the target knows words that the drafter has no ids of
         drafting.said = said
-        if self._translation.is_foreseen(said, drafting.spoken):  # tell it again from there
+        if drafting.spoken[: len(said)] == said:  # it has foreseen them: tell it from there
             self._tell(drafting)
             return
         self._stop(drafting)
-        drafting.spoken = heard
+        drafting.spoken = said
         self._start(drafting)
 
     def leave(self, request: str) -> None:
@@ -132,9 +124,7 @@ class DrafterEngine(EventEngine):
         self._tell(drafting)
 
     def _tell(self, drafting: _Drafting) -> None:
-        tokens = self._translation.draft(drafting.said, drafting.spoken)
-        if tokens is None:
-            return  # no word is finished yet
+        tokens = drafting.spoken[len(drafting.said) :]
         draft = Draft(tokens, messages.SOURCE, time.monotonic(), len(drafting.said))
         message = messages.Drafted(drafting.ask.request, draft, drafting.stamps)
         for outlet in (self.to_scheduler, self.to_front_end):

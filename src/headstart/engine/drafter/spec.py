@@ -19,8 +19,6 @@ class DrafterSpec:
     channel: DraftChannel
     cores: tuple[int, ...] = ()
     """The only ones it may use; none where it may use them all."""
-    target: str | None = None
-    """The model to translate drafts for; none where the drafter has the target's tokenizer."""
     tower_only: bool = False
     """Whether it drafts nothing, and sends what its tower saw."""
 
@@ -32,7 +30,6 @@ class DrafterSpec:
             "max_tokens": self.max_tokens,
             "channel": self.channel.directory,
             "cores": self.cores,
-            "target": self.target,
             "tower_only": self.tower_only,
         }
         try:
@@ -49,4 +46,4 @@ class DrafterSpec:
         told = json.loads(argument)
         channel, cores = DraftChannel(told["channel"]), tuple(told["cores"])
         model, vllm, most = told["model"], told["vllm"], told["max_tokens"]
-        return cls(model, vllm, most, channel, cores, told["target"], told["tower_only"])
+        return cls(model, vllm, most, channel, cores, told["tower_only"])
