@@ -67,7 +67,6 @@ SHARED_ENGINES = (
         "tests/serve/test_prediction.py",
     ),
     ("tests/lab/test_on_engines.py", "tests/engine/test_asking_eventgpt.py"),
-    ("tests/models/test_video_llava_approximate.py", "tests/engine/test_approximate_preview.py"),
     (
         "tests/engine/test_headstart.py",
         "tests/engine/test_front_end.py",
@@ -183,21 +182,6 @@ def headstart(tiny_target) -> "Iterator[Headstart]":
         tiny_target,
         sources=Sources(abstain=False),
         max_draft_tokens=16,
-        vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
-    ) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def approximate(tiny_target) -> "Iterator[Headstart]":
-    """As `headstart`, for approximate answers and previews; its default is half of the patches."""
-    from headstart import Approximate, Headstart, Manner, Sources
-
-    with Headstart(
-        tiny_target,
-        sources=Sources(abstain=False),
-        max_draft_tokens=16,
-        manner=Manner(approximate=Approximate(0.5)),
         vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
     ) as running:
         yield running

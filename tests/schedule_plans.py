@@ -231,8 +231,6 @@ class _World:
                 told["stream"] = dice.choice(["a", "b"])
             if dice.random() < 0.3:
                 told |= {"ask": name, "preview": dice.random() < 0.5}
-            elif dice.random() < 0.1:
-                told["preview_of"] = f"ask-{int(name.removeprefix('ask-')) + 1}"
             params["extra_args"] = {"headstart": told}
         return params
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headstart.bridges.kv_bridge import ApproximateKv
-from headstart.cli.approximate import approximation, manner, omission_line
+from headstart.cli.approximate import approximation, omission_line
 from headstart.errors import ApproximateError
 from headstart.media.approximate import Approximate, ApproximateFrames, Omission
 
@@ -23,7 +23,7 @@ from headstart.media.approximate import Approximate, ApproximateFrames, Omission
     ],
 )
 def test_options_are_a_share_a_number_or_auto(patches, frames, meant):
-    assert approximation(patches, frames) == meant
+    assert approximation(patches, frames, None) == meant
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_options_are_a_share_a_number_or_auto(patches, frames, meant):
 )
 def test_what_cannot_be_meant_is_refused_with_what_to_give(patches, frames, reason):
     with pytest.raises(ApproximateError, match=reason):
-        approximation(patches, frames)
+        approximation(patches, frames, None)
 
 
 def test_the_line_says_approximate_and_how_much_is_missing():
@@ -49,19 +49,11 @@ def test_the_line_says_approximate_and_how_much_is_missing():
     assert "nothing of 3 frames" in line
 
 
-def test_a_preview_is_of_any_of_the_ways():
-    assert manner("0.5", None, None, False) == {"approximate": Approximate(0.5)}
-    assert manner(None, "1", None, True) == {"approximate_preview": ApproximateFrames(1)}
+def test_a_kv_bridge_is_one_way_and_two_ways_at_once_are_refused():
     guessed = Path("kv-bridge")
-    assert manner(None, None, guessed, True) == {"approximate_preview": ApproximateKv(guessed)}
-    assert manner(None, None, None, False) == {"approximate": None}
-
-
-def test_a_preview_of_nothing_and_two_ways_at_once_are_refused():
-    with pytest.raises(ApproximateError, match="say what the preview is made from"):
-        manner(None, None, None, True)
+    assert approximation(None, None, guessed) == ApproximateKv(guessed)
     with pytest.raises(ApproximateError, match="one of them"):
-        manner("0.5", None, Path("kv-bridge"), False)
+        approximation("0.5", None, guessed)
 
 
 def test_the_line_of_a_guessed_clip_says_approximate_too():

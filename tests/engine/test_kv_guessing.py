@@ -1,6 +1,5 @@
 """A KV bridge in a real engine: rotated and written right, and never found by exact requests."""
 
-import asyncio
 import json
 import os
 import signal
@@ -19,7 +18,6 @@ from tests.waiting import wait_until
 
 from headstart import ApproximateKv, EventDrafter, EventTower, Headstart, Manner, Sources
 from headstart.bridges.kv_bridge import WEIGHTS
-from headstart.engine.approximate_answers import SOURCE
 from headstart.engine.model import Model, check_guessing
 from headstart.errors import ApproximateError
 from headstart.training.kv_states import TargetStates
@@ -126,25 +124,6 @@ def test_another_prompt_than_it_was_trained_with_is_computed(ask, recalling, cli
 def test_a_clip_without_events_is_refused(ask, recalling, clips):
     with pytest.raises(ApproximateError, match="has no events"):
         ask(clips[2][1].video, Manner(approximate=recalling))
-
-
-def test_a_preview_is_guessed_and_the_answer_is_exact(guessing, recalling, oracle, clips):
-    frames, clip = clips[2]
-    # A tenant of its own: no memory of the answer is verified in place of the preview.
-    manner = Manner(approximate_preview=recalling)
-    camera = guessing.session("previewed", "previewed", manner)
-
-    async def gather():
-        shown = camera.stream(clip, QUESTION, max_tokens=MAX_TOKENS)
-        return [event async for event in shown]
-
-    *shown, answer = asyncio.run(gather())
-    assert shown[0].source == SOURCE
-    assert list(answer.token_ids) == exact(oracle, frames)
-    assert answer.approximate is None
-    verdict = next(v for v in answer.verdicts if v.draft.source == SOURCE)
-    recalled = tuple(exact(oracle, clips[0][0]))
-    assert verdict.draft.tokens == recalled[: len(verdict.draft.tokens)]
 
 
 @pytest.mark.last

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from headstart import Approximate, ApproximateFrames, Manner, Video
+from headstart import Approximate, ApproximateFrames, Headstart, Manner, Sources, Video
 from headstart.media.approximate import PatchPlan
 from headstart.media.clip import Clip
 from headstart.media.patches import PatchGrid
@@ -34,6 +34,19 @@ class Drawn:
         kept[rng.integers(len(kept))] = False  # a frame of which nothing is shown
         kept[-1, 0, 0] = True
         return PatchPlan.of(kept)
+
+
+@pytest.fixture(scope="module")
+def approximate(tiny_target):
+    """As `headstart`, for approximate answers; its default is half of the patches."""
+    with Headstart(
+        tiny_target,
+        sources=Sources(abstain=False),
+        max_draft_tokens=16,
+        manner=Manner(approximate=Approximate(0.5)),
+        vllm={"dtype": "float32", "enforce_eager": True, "block_size": 32},
+    ) as running:
+        yield running
 
 
 @pytest.fixture

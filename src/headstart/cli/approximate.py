@@ -42,39 +42,27 @@ Guessed = Annotated[
         " answer may differ from the target's own.",
     ),
 ]
-Previewed = Annotated[
-    bool,
-    typer.Option(
-        "--approximate-preview",
-        help="With one of the other --approximate options: show that answer only as a preview, and"
-        " give the target's own.",
-    ),
-]
 
 
-def manner(
-    patches: str | None, frames: str | None, guessed: Path | None, is_preview: bool
-) -> "dict[str, Approximation | ApproximateKv | None]":
-    """What the options ask for, by the names of a `Manner`."""
+def approximation(
+    patches: str | None, frames: str | None, guessed: Path | None
+) -> "Approximation | ApproximateKv | None":
+    """What the options ask for; None where the answer is to be the target's own."""
     from headstart.bridges.kv_bridge import ApproximateKv
 
-    found: Approximation | ApproximateKv | None = approximation(patches, frames)
-    if guessed is not None:
-        if found is not None:
-            raise ApproximateError(
-                "--approximate-kv shows the target nothing of the clip: give it or --approximate or"
-                " --approximate-frames, one of them"
-            )
-        found = ApproximateKv(guessed)
-    if is_preview and found is None:
+    shown = shown_part(patches, frames)
+    if guessed is None:
+        return shown
+    if shown is not None:
         raise ApproximateError(
-            "--approximate-preview: say what the preview is made from, e.g. --approximate-frames 1"
+            "--approximate-kv shows the target nothing of the clip: give it or --approximate or"
+            " --approximate-frames, one of them"
         )
-    return {"approximate_preview" if is_preview else "approximate": found}
+    return ApproximateKv(guessed)
 
 
-def approximation(patches: str | None, frames: str | None) -> "Approximation | None":
-    """What the options ask for; None where the answer is to be the target's own."""
+def shown_part(patches: str | None, frames: str | None) -> "Approximation | None":
+    """What the options show of a clip; None where they show all of it."""
     from headstart.media.approximate import Approximate, ApproximateFrames
 
     if patches is not None and frames is not None:

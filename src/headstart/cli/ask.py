@@ -64,7 +64,6 @@ def ask(
     approximate: approximating.Patches = None,
     approximate_frames: approximating.Frames = None,
     approximate_kv: approximating.Guessed = None,
-    approximate_preview: approximating.Previewed = False,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Sensor = None,
@@ -105,9 +104,7 @@ def ask(
         system,
         engine_arguments(sampling or []),
         lora,
-        **approximating.manner(
-            approximate, approximate_frames, approximate_kv, approximate_preview
-        ),
+        approximating.approximation(approximate, approximate_frames, approximate_kv),
     )
     given_schema = None if schema is None else read_schema(schema)
     headstart = start_headstart(

@@ -41,7 +41,7 @@ def start_headstart(
         from headstart.engine.headstart import Headstart
         from headstart.engine.options import EventDrafter, EventTower
 
-        is_tower = isinstance(manner.approximation, ApproximateKv)
+        is_tower = isinstance(manner.approximate, ApproximateKv)
         kind: type[EventTower] | type[EventDrafter] = EventTower if is_tower else EventDrafter
         headstart = Headstart(
             target,

@@ -96,19 +96,6 @@ class FrontEnd:
                         block.callback(self._judge, record)
             yield asking
 
-    def can_preview(self, preview: Question) -> bool:
-        """Whether an approximate answer can come before the exact one: not without its tower."""
-        return not preview.guesses_kv or (self.drafter is not None and self.drafter.is_up)
-
-    @contextlib.contextmanager
-    def looking(self, preview: Question, record: RequestRecord) -> Iterator[None]:
-        """Have the tower look at the clip of an approximate preview, where that needs it."""
-        if self.drafter is None or not preview.guesses_kv:
-            yield
-            return
-        with self.drafter.drafting(record.request_id, preview):
-            yield
-
     def _is_judged(self, question: Question) -> bool:
         """Whether this answer counts for what the drafter is worth on its stream.
 

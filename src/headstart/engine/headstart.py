@@ -50,7 +50,7 @@ class Headstart(Session):
         where it has none.
         """
         require_engine()
-        guessed = manner.approximation
+        guessed = manner.approximate
         kv_bridge = Path(guessed.directory) if isinstance(guessed, ApproximateKv) else None
         if isinstance(drafter, str | Path):
             drafter = event_model(drafter, {}, sources.bridge or kv_bridge)
@@ -64,7 +64,7 @@ class Headstart(Session):
         model = Model.checked(target, num_frames)
         if kv_bridge is not None:
             check_guessing(model, drafter, sources)
-        elif manner.approximation is not None:
+        elif manner.approximate is not None:
             model = approximate_model(model, sources)
         self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {}, kv_bridge)
         self._thread = LoopThread()

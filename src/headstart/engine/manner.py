@@ -27,9 +27,6 @@ class Manner:
     """Leave out a part of each clip, `Approximate` or `ApproximateFrames`, or all of it,
     `ApproximateKv`; answers may differ then. The engine needs it in the manner that it is started
     with."""
-    approximate_preview: Approximation | ApproximateKv | None = None
-    """Answers are exact. Who streams them is first shown, as previews, the words of such an
-    approximate one; the target verifies them as a draft. The engine needs it likewise."""
 
     def __post_init__(self) -> None:
         taken = [name for name in _TAKEN if name in self.sampling]
@@ -38,18 +35,8 @@ class Manner:
                 f"sampling cannot set {', '.join(taken)}: headstart does. The length and the"
                 " schema of an answer are given with its question"
             )
-        if self.approximate is not None and self.approximate_preview is not None:
-            raise MannerError(
-                "an approximate answer needs no approximate preview: give approximate, or give"
-                " approximate_preview for exact answers"
-            )
         if self.lora is not None and not Path(self.lora).is_dir():
             raise MannerError(f"{self.lora} is no directory: give that of a LoRA adapter")
-
-    @property
-    def approximation(self) -> Approximation | ApproximateKv | None:
-        """What answers, or their previews, leave out of a clip."""
-        return self.approximate_preview if self.approximate is None else self.approximate
 
     def params(self, **more: Any) -> Any:
         """vLLM's sampling parameters: these, and what each request adds."""

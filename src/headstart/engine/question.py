@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.answers.timeline import Span
@@ -45,12 +45,6 @@ class Question:
     def guesses_kv(self) -> bool:
         """Whether it is answered by what a KV bridge guesses of the clip."""
         return isinstance(self.manner.approximate, ApproximateKv)
-
-    def approximate_preview(self) -> "Question":
-        """The question whose answer previews this one's."""
-        approximate = self.manner.approximate_preview
-        manner = replace(self.manner, approximate=approximate, approximate_preview=None)
-        return replace(self, manner=manner, previews=False)
 
     def tags(self, name: str) -> RequestTags | None:
         """What the request to vLLM says to the drafters."""

@@ -20,8 +20,6 @@ class RequestRecord:
     """When its clip was read; when it was received, if there was nothing to read."""
     stream: StreamKey | None = None
     generate_s: float = 0.0
-    waited_s: float = 0.0
-    """Before ``generate_s``, for the first words of an approximate preview."""
     end_s: float = 0.0
     num_prompt_tokens: int = 0
     num_cached_tokens: int = 0
@@ -75,7 +73,7 @@ class RequestRecord:
             return None
         vision_end_s = min(stats.scheduled_ts + self.vision_s, stats.first_token_ts)
         edges = (
-            (Stage.PREPROCESS, self.loaded_s, self.generate_s - self.waited_s),
+            (Stage.PREPROCESS, self.loaded_s, self.generate_s),
             (Stage.VISION, stats.scheduled_ts, vision_end_s),
             (Stage.PREFILL, vision_end_s, stats.first_token_ts),
             (Stage.DECODE, stats.first_token_ts, stats.last_token_ts),

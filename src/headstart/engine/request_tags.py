@@ -32,8 +32,6 @@ class RequestTags:
     """What the drafter in another process knows the request as."""
     preview: bool = False
     """Whether the front end wants to show drafts before they are verified."""
-    preview_of: str = ""
-    """Of an approximate request: the name of the exact one that verifies its words as a draft."""
     guesses_kv: bool = False
     """Of an approximate request: whether a KV bridge guesses what the target computes of the clip.
     It needs a `guessed_salt` as well."""
@@ -59,7 +57,6 @@ class RequestTags:
             prediction=tuple(draft) if isinstance(draft, list | tuple) else (),
             name=_text(given.get("ask")),
             preview=given.get("preview") is True,
-            preview_of=_text(given.get("preview_of")),
             guesses_kv=given.get("guesses_kv") is True,
         )
 
@@ -74,7 +71,6 @@ class RequestTags:
                 "draft": list(self.prediction),
                 "ask": self.name,
                 "preview": self.preview,
-                "preview_of": self.preview_of,
                 "guesses_kv": self.guesses_kv,
             }
         }

@@ -27,7 +27,6 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.bridges.pooling import DRAFTER
-from headstart.engine.approximate_answers import ApproximateAnswers
 from headstart.engine.draft_room import DraftRoom, num_missing, num_wanted
 from headstart.engine.draft_slots import DraftSlots
 from headstart.engine.drafter.channel import DraftChannel
@@ -130,7 +129,6 @@ class HeadstartScheduler(Scheduler):
         self.remembered = Remembered(self._cascade)
         answer_calls()
         self._clips = SeenClips(self.ec_connector, self._cascade)
-        self._approximate = ApproximateAnswers()
         self._channel: SchedulerEnd | None = None
         if options.channel is not None:
             self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
@@ -170,7 +168,6 @@ class HeadstartScheduler(Scheduler):
         prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
         self._cascade.begin(tags.request(request_id, prompt))
         self._clips.begin(request)
-        self._approximate.begin(request_id, tags, request.output_token_ids)
         self._records[request_id] = PassRecord()
         if tags.prediction:
             draft = Draft(tags.prediction, "caller", time.monotonic())
@@ -215,7 +212,6 @@ class HeadstartScheduler(Scheduler):
 
     def _forget(self, request_id: str) -> None:
         self._clips.forget(request_id)
-        self._approximate.forget(request_id)
         self._records.pop(request_id, None)
         self._withheld.forget(request_id)
         self._shown.discard(request_id)
@@ -224,9 +220,7 @@ class HeadstartScheduler(Scheduler):
             self._channel.end(request_id)
 
     def _answer(self, request: Request) -> tuple[int, ...]:
-        """All that was said, if it came to an end; of an approximate preview nobody learns."""
-        if self._approximate.is_preview(request.request_id):
-            return ()
+        """All that was said, if it came to an end."""
         return whole_answer(request, getattr(self.structured_output_manager, "tokenizer", None))
 
     def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -387,8 +381,6 @@ class HeadstartScheduler(Scheduler):
 
     def _proposal(self, request: Request, room: int) -> list[int]:
         request_id, said = request.request_id, request.output_token_ids
-        if (preview := self._approximate.draft(request_id)) is not None:
-            self._cascade.post(request_id, preview)
         draft = self._cascade.propose(request_id, said, min(room, num_wanted(request)))
         if request.use_structured_output and request.status == RequestStatus.RUNNING:
             # Its grammar is compiled; what that would refuse is not proposed.

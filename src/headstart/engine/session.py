@@ -139,8 +139,6 @@ class Session:
             loading=loading,
             schema=text,
             is_free=text is None,
-            # Without a stream, a drafter and a preview no source would have anything to draft.
-            is_drafted=self.key is not None
-            or front_end.has_drafter
-            or self.manner.approximate_preview is not None,
+            # Without a stream and a drafter no source would have anything to draft.
+            is_drafted=self.key is not None or front_end.has_drafter,
         )

@@ -15,7 +15,6 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Timeline
 from headstart.bridges.kv_bridge import ApproximateKv
-from headstart.engine.approximate_preview import previewing
 from headstart.engine.chosen_settings import chosen_settings
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.feeder import Feed, Feeder
@@ -84,23 +83,19 @@ class Target:
             stream=question.stream,
         )
         plan = await self._plan(question)
-        is_previewed = question.previews and question.manner.approximate_preview is not None
-        preview = question.approximate_preview() if is_previewed else None
-        preview_plan = None if preview is None else await self._plan(preview)
         text, last = "", None
         with self.feeder.answering(), self.front_end.asking(question, record) as asking:
-            async with self._previewing(preview, preview_plan, asking) as begun:
-                outputs = self._generate(question, plan, asking.tags, record, streaming, begun)
-                happenings = _with_news(outputs, asking) if question.previews else outputs
-                async with contextlib.aclosing(happenings):
-                    async for output in happenings:
-                        if output is not None:
-                            last = output.outputs[0]
-                            text += last.text
-                            for shown in asking.screen.confirm(last.text):
-                                yield shown
-                        for shown in asking.previews() if question.previews else ():
+            outputs = self._generate(question, plan, asking.tags, record, streaming)
+            happenings = _with_news(outputs, asking) if question.previews else outputs
+            async with contextlib.aclosing(happenings):
+                async for output in happenings:
+                    if output is not None:
+                        last = output.outputs[0]
+                        text += last.text
+                        for shown in asking.screen.confirm(last.text):
                             yield shown
+                    for shown in asking.previews() if question.previews else ():
+                        yield shown
             for shown in asking.screen.end():
                 yield shown
             await self._engine.time_vision(record)
@@ -119,27 +114,6 @@ class Target:
         elif isinstance(question.manner.approximate, ApproximateKv):
             answer = replace(answer, approximate=question.manner.approximate)
         yield answer
-
-    @contextlib.asynccontextmanager
-    async def _previewing(
-        self, preview: Question | None, plan: PatchPlan | None, asking: Asking
-    ) -> AsyncGenerator[asyncio.Event | None]:
-        """Show the words of an approximate answer, if one is wanted, until the block is left.
-
-        Yields what the exact request waits for.
-        """
-        if preview is None or not self.front_end.can_preview(preview):
-            yield None
-            return
-        now_s = time.monotonic()
-        record = RequestRecord(uuid.uuid4().hex, now_s, now_s, stream=preview.stream)
-        tags = preview.tags(record.request_id)
-        if tags is not None:
-            tags = replace(tags, preview_of=asking.record.request_id)
-        outputs = self._generate(preview, plan, tags, record, streaming=True)
-        with self._engine.recording(record), self.front_end.looking(preview, record):
-            async with previewing(asking, record, outputs) as begun:
-                yield begun
 
     async def _plan(self, question: Question) -> PatchPlan | None:
         """What an approximate question shows of its clip; None for one that shows all or none."""
@@ -173,9 +147,8 @@ class Target:
         tags: RequestTags | None,
         record: RequestRecord,
         streaming: bool,
-        begun: asyncio.Event | None = None,
     ) -> AsyncGenerator[Any]:
-        """vLLM's outputs; the request is not handed to vLLM before ``begun`` is set."""
+        """vLLM's outputs."""
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         schema, clip, manner = question.schema, question.clip or Clip(), question.manner
@@ -190,10 +163,6 @@ class Target:
         engine_input = await self.render(question.words, clip, question.tenant, manner.system, plan)
         if question.guesses_kv:
             engine_input["cache_salt"] = guessed_salt(question.tenant)
-        if begun is not None:
-            rendered_s = time.monotonic()
-            await begun.wait()
-            record.waited_s = time.monotonic() - rendered_s
         outputs = self._engine.generate(
             engine_input,
             params,

@@ -85,11 +85,6 @@ class LiveSession:
                 "live questions are about a camera's frames: take a target that looks at video,"
                 " and name the camera with headstart.session(name)"
             )
-        if session.manner.approximate_preview is not None:
-            raise LiveError(
-                "a window's frames are computed as they land, which is exact and sooner than an"
-                " approximate preview: leave approximate_preview out of a live session's manner"
-            )
         self.windows = windows
         self._session, self._target, self._key = session, session.target, session.key
         # What an approximate answer leaves out of a window is known when the window is over.
