@@ -15,7 +15,7 @@ from headstart.engine.scheduler import HeadstartScheduler
 
 pytestmark = pytest.mark.engine
 
-NUM_DRAFTED = 80_000
+NUM_DRAFTED = 40_000
 NUM_KINDS = 11
 MAX_SEARCHED = 60  # plans of a kind in which a corner must show
 
