@@ -159,7 +159,7 @@ def attacked_by_bytes() -> str:
         ("memory before and after", f"{memory['before']:,.0f} and {memory['after']:,.0f} MiB"),
         ("load of the two cores, median", f"{loads[len(loads) // 2]:.0f}"),
         ("left behind", f"{len(run['left'])}"),
-        ("bounds passed, of two for each attack by itself", f"{len(run['faults'])}"),
+        ("bounds broken: two for each attack, and memory", f"{len(run['faults'])}"),
     ]
     busy = [run[which].get("loop_busy") for which in ("quiet", "attacked")]
     if None not in busy:
