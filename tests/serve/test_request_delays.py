@@ -31,8 +31,8 @@ def waited(monkeypatch) -> list[float]:
     return slept
 
 
-def of(caller: str = "", address: str = "10.0.0.1") -> RequestContext:
-    scope = {"type": "http", "headers": [], "client": (address, 1)}
+def of(caller: str = "", address: str = "10.0.0.1", path: str = "/") -> RequestContext:
+    scope = {"type": "http", "headers": [], "client": (address, 1), "path": path}
     return RequestContext(scope, None, None, lambda: False, caller=caller)
 
 
@@ -75,10 +75,10 @@ def test_a_probe_waits_for_no_page_of_its_address_and_never_for_long(waited):
             await delays.answer(of())
         assert max(waited) == LONGEST_S
         waited.clear()
-        await delays.probe(of())
+        await delays.answer(of(path="/ready"))
         assert waited == []
         for _ in range(10 * DIRECT_AT_ONCE):
-            await delays.probe(of())
+            await delays.answer(of(path="/health"))
         assert max(waited) == LONGEST_PROBE_S
 
     asyncio.run(work())

@@ -367,13 +367,13 @@ class HeadstartScheduler(Scheduler):
 
     def _num_draftable(self, request: Request) -> int:
         """How many tokens may be drafted for a request: none if it is not tagged."""
-        name = request.request_id
-        may_be = name in self._records and not self._withheld.withholds(name)
-        return max(0, num_wanted(request)) if may_be else 0
+        return max(0, num_wanted(request)) if self._may_draft(request.request_id) else 0
+
+    def _may_draft(self, request_id: str) -> bool:
+        return request_id in self._records and not self._withheld.withholds(request_id)
 
     def _draft(self, request: Request, room: int) -> list[int]:
-        name = request.request_id
-        if name not in self._records or self._withheld.withholds(name):
+        if not self._may_draft(request.request_id):
             return []
         if self._channel is not None:
             self._channel.follow(request.request_id, request.output_token_ids)

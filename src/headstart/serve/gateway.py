@@ -98,8 +98,7 @@ class Gateway:
         context.tenant = caller.name if caller is not None and caller.may_ask else ""
         context.caller = caller.name if caller is not None else ""
         if route.access is not Access.ADMITTED and (caller or route.access is Access.PUBLIC):
-            delays = self.entrance.delays
-            await (delays.probe if route.path in routes.PROBES else delays.answer)(context)
+            await self.entrance.delays.answer(context)
         if route.access is Access.PUBLIC:
             await self._answer_directly(context, route, caller)
             return

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from headstart.serve.delays import Delays
 from headstart.serve.request_context import RequestContext
+from headstart.serve.routes import PROBES
 
 DIRECT_AT_ONCE, DIRECT_A_SECOND = 200, 100
 """Answers of one caller without admission: lists, pages, metrics."""
@@ -32,12 +33,9 @@ class RequestDelays:
         self._refused = Delays(REFUSED_AT_ONCE, 1 / REFUSED_A_SECOND, LONGEST_S, clock)
 
     async def answer(self, context: RequestContext) -> None:
-        """Wait before an answer without admission."""
-        await self._wait(self._direct, context, 1)
-
-    async def probe(self, context: RequestContext) -> None:
-        """Wait before an answer to a supervisor: for other probes of its address only."""
-        await self._wait(self._probed, context, 1)
+        """Wait before an answer without admission; a probe waits for other probes only."""
+        is_probe = context.scope["path"] in PROBES
+        await self._wait(self._probed if is_probe else self._direct, context, 1)
 
     async def refuse(self, context: RequestContext) -> None:
         """Wait before a refusal."""
