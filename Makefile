@@ -20,12 +20,12 @@ setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 # the models that need torchvision are skipped, unless TORCHVISION names a build that works.
 # pip compiles 20,000 files one by one, which takes a minute and a half; compileall does it on all
 # cores.
-$(VENV)/.ready: pyproject.toml lab/pyproject.toml VERSION
+$(VENV)/.ready: pyproject.toml $(wildcard */pyproject.toml) VERSION
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
 	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
-		--editable ./lab
+		--editable ./client --editable ./server --editable ./lab
 	$(BIN)/python -c 'import torchvision, torchaudio' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \
@@ -90,14 +90,14 @@ bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than 
 figures: setup ## every table and the picture of README.md and docs, from benchmarks/results
 	$(BIN)/python -m benchmarks.figures
 
-dist: setup ## wheel and sdist of both distributions, the same bytes from the same commit
+dist: setup ## wheel and sdist of every distribution, the same bytes from the same commit
 	$(BIN)/python .ci/distributions.py dist
 
 licences: setup ## docs/licences.md, from what is installed here
 	$(BIN)/python .ci/licences.py docs/licences.md
 
-seams: setup ## what headstart touches in the vLLM that is installed, with digests, into src
-	$(BIN)/python .ci/seams.py
+seams: setup ## what headstart touches in the vLLM that is installed, with digests
+	$(BIN)/python -m tools.vllm_seams
 
 reference: setup ## the pages of docs/reference, from the code
 	$(BIN)/python -m reference

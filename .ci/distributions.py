@@ -1,4 +1,4 @@
-"""Builds the wheel and the sdist of both distributions: from one commit always the same bytes.
+"""Builds the wheel and the sdist of every distribution: from one commit always the same bytes.
 
     python .ci/distributions.py dist [--tag v0.1.0]
 
@@ -22,6 +22,8 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[1]
 DISTRIBUTIONS = {
     ".": ("pyproject.toml", "VERSION", "README.md", "LICENSE", "src"),
+    "client": (".",),
+    "server": (".",),
     "lab": (".",),
 }
 """By its folder: what of it goes into a distribution's build."""
@@ -56,7 +58,7 @@ def check_tag(tag: str) -> None:
 
 
 def build(output: Path) -> None:
-    """Build both distributions into an empty directory."""
+    """Build every distribution into an empty directory."""
     output.mkdir(parents=True, exist_ok=True)
     if any(output.iterdir()):
         sys.exit(f"{output} is not empty: remove what is in it, or name another directory")

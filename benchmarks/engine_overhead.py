@@ -51,12 +51,12 @@ def main() -> None:
     )
     options = parser.parse_args()
 
-    from headstart_lab.tiny import TinyVideoLlava
     from vllm import LLM, SamplingParams
 
     from headstart import Headstart, Video
     from headstart.bench.run import REST_S
     from headstart.models.video_llava.prompt import video_prompt
+    from headstart_lab.tiny import TinyVideoLlava
 
     with tempfile.TemporaryDirectory() as directory, ExitStack() as engines:
         target = Path(directory) / "target"

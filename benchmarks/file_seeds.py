@@ -12,7 +12,6 @@ from pathlib import Path
 
 import av
 import numpy as np
-from headstart_lab.street import street_video
 from PIL import Image
 from tests.serve import attacks
 
@@ -21,6 +20,7 @@ from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.video import Video
 from headstart.media.writers.writing import write_recording
+from headstart_lab.street import street_video
 
 WIDTH, HEIGHT, NUM_FRAMES = 48, 32, 10
 MAX_SAMPLE_BYTES = 200_000

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import PIL.Image
 from benchmarks.rough_camera import RoughCamera
+
 from headstart_lab.world.drive import SECOND_US
 
 JPEG_QUALITY = 90

@@ -20,12 +20,13 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 
 from benchmarks.lab_questions import held_out_questions, training_answers
 from benchmarks.measurement import Measurement, StderrProgress
+from rich.console import Console
+from rich.table import Table
+
 from headstart_lab.answering import OpenEngine, answer_all, open_engine
 from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart_lab.pair import Pair, find_pair
 from headstart_lab.scoring import Reference, Scores, judge, usual_answers
-from rich.console import Console
-from rich.table import Table
 
 RESULTS = Path(__file__).parent / "results"
 WANTED = {"target": 0.9, "drafter": 0.7}

@@ -27,10 +27,10 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from headstart.client.connecting import address_of
-from headstart.client.live_client import LiveClient
-from headstart.client.wire import SUBPROTOCOL, Media, MediaKind
 from headstart.errors import LiveError
+from headstart_client.connecting import address_of
+from headstart_client.live_client import LiveClient
+from headstart_client.wire import SUBPROTOCOL, Media, MediaKind
 
 QUESTION = "What is happening?"
 FROZEN_S = 30.0

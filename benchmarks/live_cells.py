@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from headstart_lab.workloads import REPORT
 
 from headstart import Answer
 from headstart.engine.drafter.messages import SOURCE as EVENTGPT
 from headstart.live.session import LiveSession
 from headstart.live.windows import Windows
+from headstart_lab.workloads import REPORT
 
 SHAPES = {"tumbling": Windows(1.0), "stepping": Windows(2.0, every=1.0)}
 STEADY_WINDOWS = Windows(4.0, every=2.0)

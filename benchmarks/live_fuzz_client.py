@@ -18,7 +18,7 @@ from tests.serve.live_camera import LiveCamera
 from tests.serve.servers import Server
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from headstart.client.wire import KEY_PREFIX, SUBPROTOCOL, CloseCode
+from headstart_client.wire import KEY_PREFIX, SUBPROTOCOL, CloseCode
 
 PATIENCE_S = 300.0
 MAX_MESSAGES = 60

@@ -18,8 +18,8 @@ from benchmarks.film import Film
 from benchmarks.watchers import Waits
 from tests.serve.servers import CHAT, Server, asking
 
-from headstart.client.live_client import LiveClient
 from headstart.errors import LiveError
+from headstart_client.live_client import LiveClient
 
 MAX_TOKENS = 64
 AT_ONCE = 8

@@ -20,11 +20,11 @@ from typing import Any
 import av
 import numpy as np
 import PIL.Image
-from headstart_lab.street import street_video
 
-from headstart.client.wire import EVENT, HEADER, MediaKind
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US
+from headstart_client.wire import EVENT, HEADER, MediaKind
+from headstart_lab.street import street_video
 
 Values = Callable[[random.Random], Any]
 Message = dict[str, Any]

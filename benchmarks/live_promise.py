@@ -41,7 +41,6 @@ import numpy as np
 from benchmarks.bad_drafters import kill_drafter, lying
 from benchmarks.live_cells import KINDS, SHAPES, STEADY_WINDOWS, Cell, Steady, faults
 from benchmarks.rough_camera import RoughCamera, taken
-from headstart_lab.language.questions import Question
 
 from headstart import Answer, EventDrafter, Headstart, Sources, Video
 from headstart.bench.methods import TIGHT_JSON
@@ -50,6 +49,7 @@ from headstart.live.session import LiveSession
 from headstart.live.sources.source import Arrival
 from headstart.live.window_answer import WindowAnswer
 from headstart.models.video_llava.geometry import video_geometry
+from headstart_lab.language.questions import Question
 
 SMALL = {"dtype": "float32", "enforce_eager": True, "kv_cache_memory_bytes": 2**29}
 ENGINE = {

@@ -8,9 +8,10 @@ from typing import Any
 
 from benchmarks.film import Film
 from benchmarks.live_load import Round, WindowName
-from headstart_lab.language.questions import Question
 from rich.console import Console
 from rich.table import Table
+
+from headstart_lab.language.questions import Question
 
 NUM_FRAMES = 8
 QUESTION = Question.DESCRIBE.usual

@@ -37,7 +37,6 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 
 import psutil
 from benchmarks.rough_camera import RoughCamera
-from headstart_lab.language.questions import Question
 from tests.live.camera import forget_prefixes, in_loop
 from tests.live.sources.footage import children, encode
 from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
@@ -45,6 +44,7 @@ from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
 from headstart import Headstart, LiveSession, Windows, watch
 from headstart.live.sources.opening import open_source
 from headstart.live.watching import Watch
+from headstart_lab.language.questions import Question
 
 ENGINE = {
     "dtype": "float32",

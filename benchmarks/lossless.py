@@ -29,15 +29,15 @@ from typing import Any
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports vLLM
 
 from benchmarks.measurement import Measurement
-from headstart_lab.language.questions import Question
-from headstart_lab.pair import Pair, find_pair
-from headstart_lab.split import Split
-from headstart_lab.world.drive import Drive
 
 from headstart import Answer, Clip, Headstart, Sources
 from headstart.engine.model import Model
 from headstart.engine.options import event_model
 from headstart.speculation.verdict import by_source
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import Pair, find_pair
+from headstart_lab.split import Split
+from headstart_lab.world.drive import Drive
 
 RESULTS = Path(__file__).parent / "results"
 BATCHES = (1, 4, 16)

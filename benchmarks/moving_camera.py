@@ -10,8 +10,8 @@ from benchmarks.film import Film
 from benchmarks.live_load import MAX_TOKENS
 from benchmarks.live_rounds import QUESTION
 
-from headstart.client.live_client import LiveClient
 from headstart.errors import LiveError
+from headstart_client.live_client import LiveClient
 
 PATIENCE_S = 120.0
 

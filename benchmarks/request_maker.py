@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from headstart.serve.bodies.routes import BODIES, DETOKENIZE, TOKENIZE, read_body
-from headstart.serve.refusal import RefusedError
-from headstart.serve.routes import CHAT, COMPLETIONS
+from headstart_server.bodies.routes import BODIES, DETOKENIZE, TOKENIZE, read_body
+from headstart_server.refusal import RefusedError
+from headstart_server.routes import CHAT, COMPLETIONS
 
 MAX_OPTIONAL = 8
 MAX_TOKENS = 8

@@ -28,9 +28,10 @@ from benchmarks.live_load import over_http_at_once
 from benchmarks.live_rounds import NUM_FRAMES, QUESTION, note
 from benchmarks.moving_camera import PATIENCE_S, MovingCamera
 from benchmarks.serving import Workspace, add_arguments, keep
+from tests.serve.servers import Server
+
 from headstart_lab.pair import find_pair
 from headstart_lab.tiny import TinyVideoLlava
-from tests.serve.servers import Server
 
 
 @dataclass

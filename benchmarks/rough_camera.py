@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 import numpy as np
-from headstart_lab.split import Split
-from headstart_lab.world.drive import LAB_SIZE, SECOND_US, Drive
-from headstart_lab.world.painter import render
 from numpy.typing import NDArray
 
 from headstart.live.sources.source import Arrival
 from headstart.media.events import Events
+from headstart_lab.split import Split
+from headstart_lab.world.drive import LAB_SIZE, SECOND_US, Drive
+from headstart_lab.world.painter import render
 
 FRAME_HZ = 10
 JITTER_US = 40_000

@@ -18,7 +18,7 @@ from typing import Any
 
 from tests.serve.servers import Server
 
-FORK_SERVER = "headstart.sandbox.fork_server"
+FORK_SERVER = "headstart_server.sandbox.fork_server"
 _CALL = re.compile(r"^(\d+) +(\w+)\((.*)")
 # Workers receive jobs and send results on a socket that they were given.
 _NEEDED = {"sendto", "sendmsg", "recvfrom", "prctl", "seccomp"}

@@ -15,12 +15,6 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 
 import numpy as np
 from benchmarks.measurement import Measurement
-from headstart_lab.answering import held_out_drive
-from headstart_lab.language.questions import Question
-from headstart_lab.pair import find_pair
-from headstart_lab.seconds import write_second
-from headstart_lab.street import street_video
-from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
 from tests.serve.servers import (
     MODEL,
     Server,
@@ -37,7 +31,13 @@ from headstart.media.simulation import simulate
 from headstart.media.video import Video
 from headstart.media.writers.writing import write_recording
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
-from headstart.serve.server import flags
+from headstart_lab.answering import held_out_drive
+from headstart_lab.language.questions import Question
+from headstart_lab.pair import find_pair
+from headstart_lab.seconds import write_second
+from headstart_lab.street import street_video
+from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
+from headstart_server.server import flags
 
 ENGINE: dict[str, Any] = {
     "served_model_name": MODEL,

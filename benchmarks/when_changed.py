@@ -26,6 +26,11 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from headstart.live.when import THRESHOLD, WhenChanged
+from headstart.media.events import Events, SensorSize
+from headstart.media.simulation import SensorModel, Simulator
 from headstart_lab.language.facts import Fact
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import TARGET_STYLE
@@ -37,11 +42,6 @@ from headstart_lab.world.painter import render
 from headstart_lab.world.scene import Scene
 from headstart_lab.world.stage import Stage
 from headstart_lab.world.writing import write_stage
-from numpy.typing import NDArray
-
-from headstart.live.when import THRESHOLD, WhenChanged
-from headstart.media.events import Events, SensorSize
-from headstart.media.simulation import SensorModel, Simulator
 
 DAVIS = SensorSize(346, 260)
 HOLD_S = (15.0, 45.0)

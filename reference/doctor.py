@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference.markdown import block, document, prose
-from reference.source import PACKAGE
+from reference.source import SOURCES
 
 _OPENING = """# What doctor finds
 
@@ -43,11 +43,12 @@ def page() -> str:
 
 def faults() -> Iterator[Fault]:
     """Every fault, in the order of the source."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    source = SOURCES["headstart"]
+    for path in sorted((source / "headstart").rglob("*.py")):
         text = path.read_text()
         if " Finding(" not in text:
             continue
-        dotted = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        dotted = ".".join(path.relative_to(source).with_suffix("").parts)
         constants = vars(importlib.import_module(dotted))
         for function in ast.parse(text).body:
             yield from _faults_of(function, constants)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.serve.bodies.closed import CLOSED
-from headstart.serve.routes import ROUTES, Access, Route
-from headstart.serve.schema import openapi_schema
+from headstart_server.bodies.closed import CLOSED
+from headstart_server.routes import ROUTES, Access, Route
+from headstart_server.schema import openapi_schema
 from reference.markdown import code, document, prose, table
 from reference.source import docs_of_fields
 
@@ -64,7 +64,7 @@ def page() -> str:
     schema = openapi_schema(_vllm_schema())
     docs: dict[str, dict[str, str]] = {}
     for name in _SOURCES:
-        docs |= docs_of_fields(f"headstart.serve.{name}")
+        docs |= docs_of_fields(f"headstart_server.{name}")
     objects = schema["components"]["schemas"]
     return document(
         _OPENING,

@@ -11,14 +11,7 @@ version, except the interfaces at the end of this page."""
 _GROUPS = {
     "Asking": ("Headstart", "Session", "Manner", "Sources", "EventDrafter", "EventTower"),
     "Answers": ("Answer", "Preview", "Confirmed", "Retracted"),
-    "Live cameras": (
-        "watch",
-        "LiveSession",
-        "Windows",
-        "WhenChanged",
-        "WindowAnswer",
-        "LiveClient",
-    ),
+    "Live cameras": ("watch", "LiveSession", "Windows", "WhenChanged", "WindowAnswer"),
     "Clips": ("Clip", "ClipFiles", "Video", "Events"),
     "Approximate answers": ("Approximate", "ApproximateFrames", "ApproximateKv"),
     "Errors": ("HeadstartError",),
@@ -42,6 +35,9 @@ def page() -> str:
             document(f"## {group}", *(_entry(homes[name], name) for name in names))
             for group, names in _GROUPS.items()
         ),
+        "## A client of a server",
+        "From `headstart_client`, which needs no engine: `pip install 'headstart[client]'`.",
+        _entry("headstart_client.live_client", "LiveClient"),
         _errors(),
         "## Interfaces",
         "A drafter and a source of frames of your own have these members. "

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from headstart.serve import camera_access
-from headstart.serve.memory import keeping
-from headstart.serve.settings import MEDIA_ENTRIES, Limits, Settings
+from headstart_server import camera_access
+from headstart_server.memory import keeping
+from headstart_server.settings import MEDIA_ENTRIES, Limits, Settings
 from reference.markdown import code, document, prose, table
 from reference.source import docs_of_fields
 
@@ -35,9 +35,9 @@ vLLM checks them when it starts."""
 
 def page() -> str:
     """The page of all tables."""
-    settings = docs_of_fields("headstart.serve.settings")
-    access = docs_of_fields("headstart.serve.camera_access")["CameraAccess"]
-    kept = docs_of_fields("headstart.serve.memory.keeping")["MemoryKeeping"]
+    settings = docs_of_fields("headstart_server.settings")
+    access = docs_of_fields("headstart_server.camera_access")["CameraAccess"]
+    kept = docs_of_fields("headstart_server.memory.keeping")["MemoryKeeping"]
     own, media = settings["Settings"], ("media_root", "media_domains")
     return document(
         _OPENING,

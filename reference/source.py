@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1] / "src"
+SOURCES = {
+    package.parent.name: package.parents[1]
+    for package in Path(__file__).parents[1].glob("*/headstart*/__init__.py")
+}
+"""Where each of headstart's packages lies."""
 MAX_WIDTH = 88
 
 
@@ -61,7 +65,8 @@ class Class:
 @cache
 def module(dotted: str) -> ast.Module:
     """The syntax tree of a module of the package."""
-    path = PACKAGE.joinpath(*dotted.split(".")).with_suffix(".py")
+    parts = dotted.split(".")
+    path = SOURCES[parts[0]].joinpath(*parts).with_suffix(".py")
     return ast.parse(path.read_text())
 
 

@@ -7,11 +7,11 @@ from typing import Any, get_args
 from pydantic import TypeAdapter
 
 from headstart.answers.preview import Shown
-from headstart.client.wire import EVENT, HEADER, PATH, SUBPROTOCOL, CloseCode, MediaKind
-from headstart.serve.live import messages
+from headstart_client.wire import EVENT, HEADER, PATH, SUBPROTOCOL, CloseCode, MediaKind
+from headstart_server.live import messages
 from reference.http import fields
 from reference.markdown import code, document, prose, table
-from reference.source import PACKAGE, docs_of_fields, read_class
+from reference.source import SOURCES, docs_of_fields, read_class
 
 _OPENING = f"""# WebSocket
 
@@ -32,13 +32,13 @@ _MORE = {
     "error": ("sometimes `id`", "sometimes `retry_after_s`"),
 }
 """Fields that are added on the way."""
-_LIVE = PACKAGE / "headstart" / "serve" / "live"
+_LIVE = SOURCES["headstart_server"] / "headstart_server" / "live"
 
 
 def page() -> str:
     """The page of all messages."""
-    docs = docs_of_fields("headstart.serve.live.messages")
-    media = docs_of_fields("headstart.client.wire")
+    docs = docs_of_fields("headstart_server.live.messages")
+    media = docs_of_fields("headstart_client.wire")
     return document(
         _OPENING,
         "## Text messages of the client",
@@ -66,7 +66,7 @@ def _client_message(kind: type[Any], docs: dict[str, str]) -> str:
     inner = schema.get("$defs", {})
     for name, field in schema["properties"].items():
         schema["properties"][name] = _inlined(field, inner)
-    known = read_class("headstart.serve.live.messages", kind.__name__)
+    known = read_class("headstart_server.live.messages", kind.__name__)
     assert known is not None
     name = schema["properties"].pop("type")["const"]
     told = fields(schema, docs) if schema["properties"] else "It has no other field."

@@ -17,7 +17,7 @@ PRELOADED = (
     "vllm.entrypoints.openai.api_server",
     "headstart.engine.scheduler",
     "headstart.models.registration",
-    "headstart.serve.server",
+    "headstart_server.server",
 )
 
 

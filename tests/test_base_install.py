@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "src"
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
 
 
 def requirements(distribution: str, found: set[str]) -> set[str]:
@@ -43,8 +44,10 @@ def base_install(tmp_path_factory):
     return requirements_directory(tmp_path_factory.mktemp("site"))
 
 
-def run(base_install, code, *arguments):
-    header = f"import sys; sys.path[:0] = {[str(base_install), str(SOURCE)]!r}\n"
+def run(base_install, code, *arguments, beside=()):
+    """Run code with headstart, and with what lies in the folders ``beside`` it."""
+    found = [str(base_install), str(SOURCE), *(str(ROOT / folder) for folder in beside)]
+    header = f"import sys; sys.path[:0] = {found!r}\n"
     return subprocess.run(
         [sys.executable, "-I", "-S", "-c", header + code, *arguments],
         capture_output=True,
@@ -135,14 +138,15 @@ def test_measuring_says_what_to_install(base_install, video, tmp_path):
 
 def test_the_live_client_needs_no_engine_and_says_what_it_needs(base_install):
     code = """
-from headstart import HeadstartError, LiveClient
+from headstart import HeadstartError
+from headstart_client import LiveClient
 for address in ("ws://127.0.0.1:1", "nowhere"):
     try:
         LiveClient(address, stream="front", window_s=1.0)
     except HeadstartError as error:
         print(error)
 """
-    done = run(base_install, code)
+    done = run(base_install, code, beside=("client",))
     assert "pip install 'headstart[client]'" in done.stdout, done.stderr
     assert "ws://HOST:PORT" in done.stdout
 

@@ -1,4 +1,4 @@
-"""The two distributions as wheels: what is in them, and headstart's alone without an engine."""
+"""The distributions as wheels: what is in them, and headstart's alone without an engine."""
 
 import ast
 import shutil
@@ -9,7 +9,6 @@ from zipfile import ZipFile
 
 import pytest
 
-from headstart.engine.installation import VLLM_VERSION
 from tests.test_base_install import requirements_directory
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +24,8 @@ PAIR = {
         "SHA256SUMS",
     )
 }
+OTHERS = {"client": (), "server": ("page.html", "live.html", "live_camera.js")}
+"""The other folders of distributions, with what they bring beside modules and types."""
 BRIDGE = {
     f"headstart_lab/pair/bridge/{name}"
     for name in ("config.json", "model.safetensors", "README.md", "SHA256SUMS")
@@ -81,12 +82,19 @@ def modules(package: Path) -> set[str]:
     return {str(path.relative_to(package.parent)) for path in package.rglob("*.py")}
 
 
-def test_headstart_brings_its_modules_its_types_and_its_pages_and_no_lab(headstart_wheel):
+def test_headstart_brings_its_modules_and_its_types_and_nothing_of_others(headstart_wheel):
     files = files_in(headstart_wheel)
-    pages = {f"headstart/serve/{name}" for name in ("page.html", "live.html", "live_camera.js")}
-    seams = {f"headstart/compatibility/vllm-{VLLM_VERSION}.json"}
-    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed", *pages, *seams}
+    assert files == {*modules(ROOT / "src" / "headstart"), "headstart/py.typed"}
     assert headstart_wheel.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("folder", OTHERS)
+def test_another_brings_its_modules_its_types_and_its_data(folder, tmp_path):
+    source = tmp_path / folder
+    shutil.copytree(ROOT / folder, source, ignore=NOT_IN_A_BUILD)
+    package = f"headstart_{folder}"
+    data = {f"{package}/{name}" for name in ("py.typed", *OTHERS[folder])}
+    assert files_in(build(source, tmp_path)) == {*modules(ROOT / folder / package), *data}
 
 
 def test_the_lab_brings_its_modules_and_the_pair_and_no_training_state(lab_wheel):
@@ -147,13 +155,29 @@ def test_the_wheel_alone_runs(installed):
     assert "pip install ./lab" in " ".join(done.stdout.replace("│", "").split())
 
 
-@pytest.mark.parametrize("arguments", [["lab"], ["lab", "--help"], ["lab", "demo", "--clips", "2"]])
-def test_lab_commands_say_what_to_install(installed, arguments):
+@pytest.mark.parametrize(
+    ("arguments", "how"),
+    [
+        (["lab"], "pip install ./lab"),
+        (["lab", "--help"], "pip install ./lab"),
+        (["lab", "demo", "--clips", "2"], "pip install ./lab"),
+        (["serve", "--target", "nowhere"], "pip install 'headstart[server]'"),
+        (["memory", "show"], "pip install 'headstart[server]'"),
+    ],
+)
+def test_commands_of_other_packages_say_what_to_install(installed, arguments, how):
     done = run(installed, *arguments)
     assert done.returncode == 1
-    assert "pip install ./lab" in done.stderr
-    assert "pip install ./lab" in done.stderr
+    assert how in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_name_of_another_package_says_where_it_is(installed):
+    code = f"import sys; sys.path[:0] = [{str(installed)!r}]; from headstart import LiveClient"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "pip install 'headstart[client]'" in done.stderr
 
 
 def test_bench_without_recordings_says_what_to_install(installed, tmp_path):

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
     from headstart.bridges.kv_bridge import ApproximateKv
-    from headstart.client.live_client import LiveClient
     from headstart.engine.headstart import Headstart
     from headstart.engine.manner import Manner
     from headstart.engine.options import EventDrafter, EventTower, Sources
@@ -39,7 +38,6 @@ _HOMES = {
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
-    "LiveClient": "headstart.client.live_client",
     "LiveSession": "headstart.live.session",
     "Manner": "headstart.engine.manner",
     "Preview": "headstart.answers.preview",
@@ -52,6 +50,9 @@ _HOMES = {
     "Windows": "headstart.live.windows",
     "watch": "headstart.live.watching",
 }
+
+_ELSEWHERE = {"LiveClient": "headstart_client"}
+"""Where names live that other packages hold."""
 
 __all__ = [
     "Answer",
@@ -66,7 +67,6 @@ __all__ = [
     "Events",
     "Headstart",
     "HeadstartError",
-    "LiveClient",
     "LiveSession",
     "Manner",
     "Preview",
@@ -82,6 +82,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ELSEWHERE:
+        home = _ELSEWHERE[name]
+        extra = home.removeprefix("headstart_")
+        # Python drops the words of an AttributeError where a name is imported.
+        raise ImportError(
+            f"{name} is in {home}: from {home} import {name}; pip install 'headstart[{extra}]'"
+        )
     if name not in _HOMES:
         raise AttributeError(f"module 'headstart' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

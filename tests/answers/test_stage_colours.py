@@ -8,7 +8,7 @@ import pytest
 from headstart.answers.stage_colours import STAGE_COLOURS
 from headstart.answers.timeline import Stage
 from headstart.bench.svg import PALETTE, STYLE
-from headstart.serve.page import PAGE
+from headstart_server.page import PAGE
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 DRAWN = {

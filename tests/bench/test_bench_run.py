@@ -5,12 +5,12 @@ import re
 
 import pytest
 from click.testing import Result
-from headstart_lab.street import street_video
 from typer.testing import CliRunner
 
 from headstart.bench.methods import Rig
 from headstart.bench.result import BARE, BenchResult
 from headstart.cli import app
+from headstart_lab.street import street_video
 
 WORKLOADS = {"fixed": 1, "json": 1, "streams-2": 2}
 """Name and number of streams."""

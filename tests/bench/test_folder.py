@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from headstart_lab.street import street_video
 from PIL import Image
 
 from headstart.bench.folder import clips_in, paced_workloads
@@ -10,6 +9,7 @@ from headstart.errors import BenchError, MediaError
 from headstart.media.events import Events, SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.writers.writing import write_recording
+from headstart_lab.street import street_video
 
 
 def seen(street):

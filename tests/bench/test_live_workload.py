@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from headstart_lab.workloads import FRAME_S
 
 from headstart import Clip, Headstart, Video
 from headstart.bench.cameras import (
@@ -19,6 +18,7 @@ from headstart.bench.methods import Method
 from headstart.bench.result import BARE, BenchResult
 from headstart.bench.run import BenchPlan, Run
 from headstart.bench.workloads import Workload, lab_workloads, rotating
+from headstart_lab.workloads import FRAME_S
 from tests.bench.played import played_result
 from tests.bench.test_workload_json import Borrowed
 from tests.models.oracle import random_asked

@@ -5,8 +5,6 @@ import json
 import re
 
 import pytest
-from headstart_lab.language.phrases import PLAIN
-from headstart_lab.workloads import REPORT
 
 from headstart import Clip, Headstart, Video
 from headstart.bench.methods import Method
@@ -14,6 +12,8 @@ from headstart.bench.result import BARE, BenchResult
 from headstart.bench.run import BenchPlan, Run
 from headstart.bench.sample import Sample
 from headstart.bench.workloads import Workload, lab_workloads, rotating
+from headstart_lab.language.phrases import PLAIN
+from headstart_lab.workloads import REPORT
 from tests.bench.played import played_result
 from tests.models.oracle import random_asked
 

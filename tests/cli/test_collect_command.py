@@ -8,9 +8,10 @@ import sys
 import time
 
 import pytest
-from headstart_lab.street import street_video
 from rich.console import Console
 from typer.testing import CliRunner
+
+from headstart_lab.street import street_video
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 

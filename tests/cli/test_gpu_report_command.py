@@ -4,13 +4,13 @@ import json
 
 import pytest
 from click.testing import Result
-from headstart_lab.language.questions import Question
-from headstart_lab.street import street_video
 from typer.testing import CliRunner
 
 from headstart.bench.gpu_report import FILE, LOG, PAGE, read
 from headstart.bench.result import BARE, BenchResult
 from headstart.cli import app
+from headstart_lab.language.questions import Question
+from headstart_lab.street import street_video
 
 OPTIONS = ("--clips=5", "--answers=4", "--warmup=1", "--rounds=1", "--max-tokens=12")
 ENGINE = (

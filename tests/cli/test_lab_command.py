@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from headstart_lab import pair as pairs
-from headstart_lab.cache import Cache, Recipe
-from headstart_lab.pair import find_pair
 from typer.testing import CliRunner
 
 from headstart.cli import app
 from headstart.media.clip import ClipFiles
 from headstart.models.digests import FILE, write_digests
+from headstart_lab import pair as pairs
+from headstart_lab.cache import Cache, Recipe
+from headstart_lab.pair import find_pair
 
 WRITERS = [("tiny",), ("tiny", "--real-geometry"), ("train", "--steps", 1, "--model", "target")]
 """The commands that write models: what they are given besides their directory."""

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from headstart_lab import pair as pairs
 from typer.testing import CliRunner
 
 from headstart.cli import app
+from headstart_lab import pair as pairs
 
 
 def test_without_a_pair_it_says_what_to_run(monkeypatch, tmp_path):

@@ -8,16 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from headstart.client.memory_client import MemoryClient
 from headstart.errors import ServerRefusedError
 from headstart.speculation.memory_log import read_memory_log
+from headstart_client.memory_client import MemoryClient
 
 
 def run(tmp_path, rows, *options):
     file = tmp_path / "log.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     out = tmp_path / "site.jsonl"
-    result = CliRunner().invoke(app, ["memory", "import", str(file), "--out", str(out), *options])
+    result = CliRunner().invoke(app, ["train", "memory", str(file), "--out", str(out), *options])
     return result, out
 
 
@@ -75,7 +75,7 @@ def test_collected_answers_become_one_too_but_not_those_that_measure(tmp_path):
 
     streams = {"b": [{"what?": [3]}], "a": [{"what?": [1]}, {"what?": [2]}]}
     folder, out = write_records(tmp_path / "records", streams, source="lab"), tmp_path / "site"
-    words = ["memory", "import", str(folder), "--out", str(out), "--tenant", "north"]
+    words = ["train", "memory", str(folder), "--out", str(out), "--tenant", "north"]
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     answers = [(answer.tenant, answer.tokens) for answer in read_memory_log(out)]

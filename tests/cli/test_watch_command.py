@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from headstart_lab.street import street_video
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -30,6 +29,7 @@ from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Placement
+from headstart_lab.street import street_video
 from tests.live.sinks.mosquitto import HAS_BROKER, Broker, Subscriber
 from tests.waiting import wait_until as until
 

@@ -13,9 +13,9 @@ pytest.importorskip("websockets")
 
 from websockets.sync.server import serve
 
-from headstart.client.live_client import LiveClient
-from headstart.client.wire import SUBPROTOCOL
 from headstart.errors import LiveError
+from headstart_client.live_client import LiveClient
+from headstart_client.wire import SUBPROTOCOL
 
 ANSWER = {
     "type": "answer",

@@ -5,9 +5,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from headstart.client.connecting import address_of, connect_to
-from headstart.client.memory_client import MemoryClient
 from headstart.errors import LiveError, ServerRefusedError
+from headstart_client.connecting import address_of, connect_to
+from headstart_client.memory_client import MemoryClient
 
 
 class Redirecting(BaseHTTPRequestHandler):

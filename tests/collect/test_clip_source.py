@@ -1,15 +1,15 @@
 """Where clips come from: folders and the lab."""
 
 import pytest
-from headstart_lab.drive_streams import FIRST_DRIVE, drive_streams
-from headstart_lab.split import Split
-from headstart_lab.street import street_video
-from headstart_lab.world.drive import Drive
 
 from headstart.collect import clip_source
 from headstart.collect.clip_source import HELD_OUT, folder_source, lab_source
 from headstart.collect.shard import Shard
 from headstart.errors import CollectError
+from headstart_lab.drive_streams import FIRST_DRIVE, drive_streams
+from headstart_lab.split import Split
+from headstart_lab.street import street_video
+from headstart_lab.world.drive import Drive
 
 
 def test_a_folders_recordings_are_streams_of_seconds(tmp_path):

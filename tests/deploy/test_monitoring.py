@@ -11,7 +11,7 @@ pytest.importorskip("prometheus_client")
 
 from prometheus_client import REGISTRY, generate_latest
 
-from headstart.serve import metrics
+from headstart_server import metrics
 from tests.deploy.files import DEPLOY, ROOT, read
 
 MONITORING = DEPLOY / "monitoring"
@@ -74,7 +74,7 @@ def test_the_promised_wait_is_a_bucket():
 
 
 def test_fates_of_windows_are_those_that_cameras_count():
-    source = (ROOT / "src" / "headstart" / "serve" / "live" / "camera.py").read_text()
+    source = (ROOT / "server" / "headstart_server" / "live" / "camera.py").read_text()
     known = set(re.findall(r'"(\w+)": live\.\w+', source))
     asked = {
         fate

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from headstart.engine.installation import VLLM_VERSION
-from headstart.serve.auth import Keys, KeysError
-from headstart.serve.routes import ROUTES, Access
+from headstart_server.auth import Keys, KeysError
+from headstart_server.routes import ROUTES, Access
 from tests.deploy.files import DEPLOY, ROOT, read
 
 # It comes with this environment, which need not be the shell's.

@@ -23,7 +23,7 @@ from vllm.config.model import LogprobsMode
 from vllm.exceptions import VLLMValidationError
 from vllm.sampling_params import StructuredOutputsParams
 
-from headstart.serve.bodies.routes import ChatBody, CompletionBody
+from headstart_server.bodies.routes import ChatBody, CompletionBody
 
 pytestmark = pytest.mark.engine
 

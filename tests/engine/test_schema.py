@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from headstart_lab.street import street_video
 from rich.console import Console
 from tests.models.oracle import random_asked
 
@@ -14,6 +13,7 @@ from headstart.cli.ask import _show, read_schema
 from headstart.engine.question import schema_text
 from headstart.errors import SchemaError
 from headstart.media.clip import ClipFiles
+from headstart_lab.street import street_video
 
 MAX_TOKENS = 96
 THINGS = "(a red car|a bus|two people|nobody)"

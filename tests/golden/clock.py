@@ -33,7 +33,7 @@ _REAL = [getattr(time, name) for name in READINGS]
 @contextmanager
 def turned() -> Iterator[list[str]]:
     """Have all that is imported of ours read `CLOCK`, from 1,000 s on; yields who does."""
-    ours = [module for name, module in sys.modules.items() if name.split(".")[0] == "headstart"]
+    ours = [module for name, module in sys.modules.items() if name.startswith("headstart")]
     places = []
     with pytest.MonkeyPatch.context() as patch:
         for module in ours:

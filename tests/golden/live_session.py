@@ -24,12 +24,12 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from headstart.client import live_client, wire
-from headstart.client.live_answer import LiveAnswer
-from headstart.client.live_client import LiveClient
-from headstart.client.wire import MediaKind
 from headstart.errors import LiveError
 from headstart.media.events import Events, SensorSize
+from headstart_client import live_client, wire
+from headstart_client.live_answer import LiveAnswer
+from headstart_client.live_client import LiveClient
+from headstart_client.wire import MediaKind
 from tests.waiting import wait_until
 
 KEPT = Path(__file__).with_name("kept") / "live_session.jsonl"
@@ -249,9 +249,8 @@ def texts_in(lines: Sequence[Line], by: str) -> list[str]:
 
 
 def main() -> None:
-    from headstart_lab.tiny import TinyVideoLlava
-
     import tests.conftest  # noqa: F401 - what every engine of the tests is started with
+    from headstart_lab.tiny import TinyVideoLlava
     from tests.serve.servers import ENGINE, free_port, running, serve_command, start, toml
 
     with TemporaryDirectory() as name:

@@ -13,14 +13,14 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
-from headstart.serve.memory.seal import Seal, tokenizer_name
-from headstart.serve.memory.store import FileStore
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.registry import build_cascade
 from headstart.speculation.remembered import Remembered
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.vocabulary import TextVocabulary
+from headstart_server.memory.seal import Seal, tokenizer_name
+from headstart_server.memory.store import FileStore
 from tests.golden.clock import CLOCK, turned
 
 KEPT = Path(__file__).with_name("kept") / "memories"

@@ -2,13 +2,14 @@
 
     python -m tests.golden.names
 
-writes `kept/names.txt` anew: what `headstart` itself gives, with members and arguments; what the
+writes `kept/names.txt` anew: what each package itself gives, with members and arguments; what the
 documents and examples import from further inside; what vLLM's flags and other programs find by its
 place. `headstart_lab` has no front of its own, so only the latter two are there.
 """
 
 import ast
 import contextlib
+import importlib
 import inspect
 import tomllib
 from collections.abc import Iterator
@@ -16,15 +17,17 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import headstart
 from headstart.engine.options import SchedulerOptions
 from headstart.engine.startup import drafting_arguments
 from tests.documents import DOCUMENTS, blocks
 
 KEPT = Path(__file__).with_name("kept") / "names.txt"
 ROOT = Path(__file__).parents[2]
-PROJECTS = {"headstart": ROOT, "headstart_lab": ROOT / "lab"}
-SOURCES = {"headstart": ROOT / "src", "headstart_lab": ROOT / "lab"}
+SOURCES = {
+    init.parent.name: init.parents[1] for init in sorted(ROOT.glob("*/headstart*/__init__.py"))
+}
+"""Where each package lies."""
+PROJECTS = {name: ROOT if name == "headstart" else place for name, place in SOURCES.items()}
 
 
 def names() -> list[str]:
@@ -33,8 +36,10 @@ def names() -> list[str]:
 
 
 def _front() -> Iterator[str]:
-    for name in headstart.__all__:
-        yield from _described(f"headstart.{name}", getattr(headstart, name))
+    for package in SOURCES:
+        front = importlib.import_module(package)
+        for name in getattr(front, "__all__", ()):
+            yield from _described(f"{package}.{name}", getattr(front, name))
 
 
 def _described(name: str, thing: Any) -> Iterator[str]:
@@ -43,7 +48,7 @@ def _described(name: str, thing: Any) -> Iterator[str]:
         yield name + (_arguments(thing) if callable(thing) else "")
         return
     yield name + ("" if issubclass(thing, Exception) else _arguments(thing))
-    ours = [one for one in thing.__mro__ if one.__module__.startswith("headstart.")]
+    ours = [one for one in thing.__mro__ if one.__module__.startswith("headstart")]
     members = {member: value for one in reversed(ours) for member, value in vars(one).items()}
     if is_dataclass(thing):
         members = {**{field.name: None for field in fields(thing)}, **members}

@@ -13,15 +13,20 @@ from websockets.exceptions import ConnectionClosedError
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.client import live_client
-from headstart.client.live_answer import LiveAnswer
-from headstart.client.wire import Media, MediaKind, pack_events, unpack_events
 from headstart.live.window_answer import WindowAnswer
 from headstart.media.annex_b import Codec, can_begin
-from headstart.serve.live.kept_answers import UnacknowledgedAnswers
-from headstart.serve.live.messages import answer_message, error_message, read_message, words_message
-from headstart.serve.refusal import bad_request
-from headstart.serve.settings import Limits
+from headstart_client import live_client
+from headstart_client.live_answer import LiveAnswer
+from headstart_client.wire import Media, MediaKind, pack_events, unpack_events
+from headstart_server.live.kept_answers import UnacknowledgedAnswers
+from headstart_server.live.messages import (
+    answer_message,
+    error_message,
+    read_message,
+    words_message,
+)
+from headstart_server.refusal import bad_request
+from headstart_server.settings import Limits
 from tests.golden.live_session import (
     NUM_SLOTS,
     SENSOR,

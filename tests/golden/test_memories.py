@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from headstart.serve.memory.store import FileStore
 from headstart.speculation.drafter import DraftRequest
 from headstart.speculation.remembered import Remembered
 from headstart.speculation.stream_snapshot import StreamSnapshot
+from headstart_server.memory.store import FileStore
 from tests.golden.memories import (
     BACK,
     FRONT,

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from headstart_lab.street import street_video
 from headstart_lab.tiny import TinyVideoLlava
-
 from tests.documents import ROOT
 
 MODELS = ("Qwen/Qwen3-VL-8B-Instruct", "path/to/your/checkpoint", "path/to/your/model")

@@ -184,7 +184,7 @@ class Walk:
         assert '"error"' not in done.stdout, said
 
     def _settings(self, code: str) -> None:
-        from headstart.serve.settings import Settings
+        from headstart_server.settings import Settings
 
         told = code
         for folder in SYSTEM:  # which is not ours to write into

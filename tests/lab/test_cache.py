@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from headstart_lab import cache as caching
 from headstart_lab.cache import Cache, Recipe, event_pictures
 from headstart_lab.errors import LabError

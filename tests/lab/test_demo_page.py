@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+
 from headstart_lab.demo.page import demo_page
 from headstart_lab.demo.showing import Shown, Side
 from headstart_lab.language.facts import Fact

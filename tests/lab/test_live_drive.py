@@ -4,6 +4,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+
 from headstart_lab.errors import LabError
 from headstart_lab.live_drive import LiveDrive
 from headstart_lab.world.drive import Drive

@@ -8,13 +8,13 @@ import json
 from contextlib import nullcontext
 
 import pytest
+
+from headstart import Headstart
 from headstart_lab.answering import Asked, answer_all, held_out_drive
 from headstart_lab.demo.showing import show_drive
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart_lab.pair import Pair
-
-from headstart import Headstart
 from tests.conftest import WITHOUT_CACHE
 
 pytestmark = pytest.mark.engine

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from headstart_lab import pair as pairs
 from headstart_lab.errors import LabError
 from headstart_lab.pair import Pair, find_pair

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from headstart_lab.street import street_video
 
 from headstart import Confirmed, Preview, watch
 from headstart.engine.loop_thread import LoopThread
@@ -19,6 +18,7 @@ from headstart.live.sources.buffered import BufferedSource
 from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Placement, Windows
+from headstart_lab.street import street_video
 from tests.models.oracle import Asked
 from tests.waiting import wait_until
 

@@ -332,7 +332,7 @@ def test_a_frame_lost_after_its_window_was_full_costs_nothing():
 @pytest.mark.parametrize("every", [1.0, 0.5, 0.3])
 def test_overlapping_windows_are_lost_as_the_server_foresees(every):
     """`WindowGrid` says before decoding which frames a loss makes useless."""
-    from headstart.serve.live.window_grid import WindowGrid
+    from headstart_server.live.window_grid import WindowGrid
 
     chance = random.Random(7)
     for _ in range(200):

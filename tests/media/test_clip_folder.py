@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from headstart_lab.street import street_video
 
 from headstart.errors import MediaError
 from headstart.media import video as video_module
@@ -11,6 +10,7 @@ from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.video import Video, read_windows
 from headstart.media.writers.writing import write_recording
+from headstart_lab.street import street_video
 
 SECOND_US = 1_000_000
 

@@ -7,8 +7,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs an engine's torch: headstart[cpu]")
 pytest.importorskip("transformers")
 
-from headstart_lab.tiny import TinyEventGpt
-
 from headstart.errors import CheckpointError, ModelConfigError
 from headstart.models.eventgpt.config import EventChatConfig
 from headstart.models.eventgpt.geometry import event_geometry, num_window_tokens
@@ -16,6 +14,7 @@ from headstart.models.eventgpt.prompt import event_prompt
 from headstart.models.eventgpt.weights import canonical_name, expected_shapes, published_shapes
 from headstart.models.registration import register_configs
 from headstart.models.view import view_of
+from headstart_lab.tiny import TinyEventGpt
 
 LLAMA_TOKENIZER = Path(__file__).parents[3] / "shared" / "samples" / "llama-tokenizer.model"
 

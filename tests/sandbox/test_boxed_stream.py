@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from headstart.errors import MediaError
-from headstart.sandbox import boxed_stream, seccomp
-from headstart.sandbox.boxed_stream import BoxedStream, StreamLimits
-from headstart.sandbox.shares import MAX_SAVED_S, Shares
-from headstart.sandbox.small_video import small_video
-from headstart.sandbox.stream_worker import HEADER, WITHOUT_TIME
+from headstart.live.sources.confined import boxed_stream, seccomp
+from headstart.live.sources.confined.boxed_stream import BoxedStream, StreamLimits
+from headstart.live.sources.confined.shares import MAX_SAVED_S, Shares
+from headstart.live.sources.confined.small_video import small_video
+from headstart.live.sources.confined.stream_worker import HEADER, WITHOUT_TIME
 from tests.sandbox.test_confinement import ESCAPES
 from tests.waiting import wait_until
 
@@ -28,7 +28,7 @@ TAKEN_OVER = """
 import _thread, ctypes, io, json, mmap, os, resource, signal, socket, sys
 from headstart.errors import MediaError
 from headstart.media.stream import StreamBounds
-from headstart.sandbox import stream_worker
+from headstart.live.sources.confined import stream_worker
 libc = ctypes.CDLL(None, use_errno=True)
 for name in ("ptrace", "process_vm_readv", "unshare", "prctl", "syscall"):
     getattr(libc, name)

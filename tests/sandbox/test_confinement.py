@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from headstart.sandbox import seccomp
+from headstart.live.sources.confined import seccomp
 
 ESCAPES = {
     "open a file": "open('/etc/passwd').read()",
@@ -37,7 +37,7 @@ ESCAPES = {
 }
 PROGRAM = """
 import _thread, ctypes, json, mmap, os, resource, signal, socket, sys
-from headstart.sandbox.confinement import ResourceLimits, confine
+from headstart.live.sources.confined.confinement import ResourceLimits, confine
 ours = socket.socket(fileno=int(sys.argv[1]))
 libc = ctypes.CDLL(None, use_errno=True)
 for name in ("ptrace", "process_vm_readv", "unshare", "prctl", "syscall"):
@@ -106,7 +106,9 @@ def test_rlimits_alone_let_nothing_be_opened():
     alone = PROGRAM.replace(
         "confine(Resource", "C.install_filter = lambda **_: None\nconfine(Resource"
     )
-    alone = alone.replace("import _thread", "import headstart.sandbox.confinement as C, _thread")
+    alone = alone.replace(
+        "import _thread", "import headstart.live.sources.confined.confinement as C, _thread"
+    )
     tried = ("open a file", "write a file", "open a socket", "open a pipe", "raise its limits")
     if_root = tried[:-1]  # root may raise its own limits
     said, _ = run(alone, json.dumps({name: ESCAPES[name] for name in if_root}))

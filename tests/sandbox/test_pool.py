@@ -19,17 +19,17 @@ import pytest
 from PIL import Image
 
 from headstart.errors import MediaError
+from headstart.live.sources.confined.confinement import ResourceLimits
 from headstart.media.events import Events, SensorSize
 from headstart.media.writers.writing import write_recording
-from headstart.sandbox import worker as worker_module
-from headstart.sandbox.confinement import ResourceLimits
-from headstart.sandbox.pool import Job, Pool, PoolSize
-from headstart.sandbox.worker import WAIT_TIMES, BufferSizes, SlowJobError, Worker
-from headstart.serve.media.decoder import MediaDecoder, max_output_bytes
-from headstart.serve.media.decoder_pool import environment
-from headstart.serve.media.fetcher import EventPart, Fetched
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits
+from headstart_server.media.decoder import MediaDecoder, max_output_bytes
+from headstart_server.media.decoder_pool import environment
+from headstart_server.media.fetcher import EventPart, Fetched
+from headstart_server.refusal import RefusedError
+from headstart_server.sandbox import worker as worker_module
+from headstart_server.sandbox.pool import Job, Pool, PoolSize
+from headstart_server.sandbox.worker import WAIT_TIMES, BufferSizes, SlowJobError, Worker
+from headstart_server.settings import Limits
 from tests.serve.attacks import still_video
 from tests.waiting import until
 
@@ -67,7 +67,7 @@ class Sandbox:
             for child in psutil.Process().children()
             # Of a child that has ended, another test's, the command line cannot be read.
             if child.status() != psutil.STATUS_ZOMBIE
-            and "headstart.sandbox.fork_server" in child.cmdline()
+            and "headstart_server.sandbox.fork_server" in child.cmdline()
         )
 
 
@@ -184,7 +184,7 @@ def video_job(sandbox: Sandbox, content: bytes, cpu_s: float) -> Job:
 @pytest.fixture
 def patient(monkeypatch) -> None:
     """However little of a busy machine a worker gets, its job is not ended by the clock."""
-    monkeypatch.setattr("headstart.sandbox.worker.WAIT_TIMES", 1000)
+    monkeypatch.setattr("headstart_server.sandbox.worker.WAIT_TIMES", 1000)
 
 
 def test_a_job_that_uses_up_its_processor_time_is_killed(sandbox, street, patient):

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from headstart.sandbox.shares import MAX_SAVED_S, Shares, dealt
+from headstart.live.sources.confined.shares import MAX_SAVED_S, Shares, dealt
 
 
 class Clock:

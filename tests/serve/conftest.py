@@ -34,12 +34,11 @@ PAIR_ENGINE = {**ENGINE, "enable_chunked_prefill": False}
 @pytest.fixture(scope="session")
 def clips(tmp_path_factory) -> Path:
     """A directory with street.mp4, street.npz, a darker dusk.mp4 and a large wide.mp4."""
-    from headstart_lab.street import street_video
-
     from headstart.media.events import SensorSize
     from headstart.media.simulation import simulate
     from headstart.media.video import Video
     from headstart.media.writers.writing import write_recording
+    from headstart_lab.street import street_video
 
     directory = tmp_path_factory.mktemp("clips")
     street = street_video(num_frames=16, width=96, height=64)
@@ -183,7 +182,7 @@ def ours_command(pair_home, tiny_target) -> Callable[[int], list[str]]:
 def pair(pair_home, tiny_target, ours_command) -> Iterator[tuple[Server, Server]]:
     """vLLM's plain server and ours, started at once."""
     from headstart.models.video_llava.prompt import CHAT_TEMPLATE
-    from headstart.serve.server import flags
+    from headstart_server.server import flags
 
     arguments = {
         "model": str(tiny_target),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 
-from headstart.client.wire import PATH, SUBPROTOCOL, Media, MediaKind
+from headstart_client.wire import PATH, SUBPROTOCOL, Media, MediaKind
 from tests.serve.servers import CHAT, MODEL, Server
 
 NUM_SLOTS = 8

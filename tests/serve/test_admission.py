@@ -2,9 +2,9 @@
 
 import pytest
 
-from headstart.serve.admission import Admission
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits
+from headstart_server.admission import Admission
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits
 
 
 def test_body_bytes_are_bounded_for_a_tenant_and_for_all():

@@ -6,13 +6,13 @@ from http import HTTPStatus
 
 import pytest
 
-from headstart.client.wire import CloseCode
-from headstart.serve.live import answer_stream
-from headstart.serve.live.answer_stream import AnswerStream
-from headstart.serve.live.kept_answers import MAX_KEPT, NewestAnswers
-from headstart.serve.live.outgoing import MOST_WAITING, Outgoing
-from headstart.serve.refusal import RefusedError
-from headstart.serve.request_context import ClientDisconnectedError, RequestContext
+from headstart_client.wire import CloseCode
+from headstart_server.live import answer_stream
+from headstart_server.live.answer_stream import AnswerStream
+from headstart_server.live.kept_answers import MAX_KEPT, NewestAnswers
+from headstart_server.live.outgoing import MOST_WAITING, Outgoing
+from headstart_server.refusal import RefusedError
+from headstart_server.request_context import ClientDisconnectedError, RequestContext
 from tests.waiting import until
 
 

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headstart.serve import auth as auth_module
-from headstart.serve.auth import Caller, KeyFile, Keys, KeysError
+from headstart_server import auth as auth_module
+from headstart_server.auth import Caller, KeyFile, Keys, KeysError
 
 NORTH = Caller("north")
 OPERATOR = Caller("watcher", may_ask=False, sees_all=True)

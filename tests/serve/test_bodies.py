@@ -9,11 +9,11 @@ import pytest
 from benchmarks.request_maker import RequestMaker
 from pydantic import ValidationError
 
-from headstart.serve.bodies import grammars, messages, routes, sampling
-from headstart.serve.bodies.bounds import BodyBounds
-from headstart.serve.bodies.closed import CLOSED
-from headstart.serve.bodies.kinds import Body
-from headstart.serve.bodies.routes import (
+from headstart_server.bodies import grammars, messages, routes, sampling
+from headstart_server.bodies.bounds import BodyBounds
+from headstart_server.bodies.closed import CLOSED
+from headstart_server.bodies.kinds import Body
+from headstart_server.bodies.routes import (
     BODIES,
     DETOKENIZE,
     TOKENIZE,
@@ -23,10 +23,10 @@ from headstart.serve.bodies.routes import (
     content_of,
     read_body,
 )
-from headstart.serve.refusal import RefusedError
-from headstart.serve.routes import CHAT, COMPLETIONS
-from headstart.serve.schema import openapi_schema
-from headstart.serve.settings import Limits
+from headstart_server.refusal import RefusedError
+from headstart_server.routes import CHAT, COMPLETIONS
+from headstart_server.schema import openapi_schema
+from headstart_server.settings import Limits
 
 VOCABULARY = 500
 LEAST: dict[str, dict[str, Any]] = {
@@ -406,7 +406,7 @@ def test_an_invalid_window_of_events_is_refused(window):
 
 def test_every_event_format_that_is_read_can_be_named():
     from headstart.media.readers.opening import SUFFIXES
-    from headstart.serve.bodies.messages import EventWindow
+    from headstart_server.bodies.messages import EventWindow
 
     choices = EventWindow.model_json_schema()["properties"]["format"]["anyOf"][0]["enum"]
     assert {f".{name}" for name in choices} == set(SUFFIXES)

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from headstart.serve.asgi import Message
-from headstart.serve.cache_miss_retry import CacheMissRetry
+from headstart_server.asgi import Message
+from headstart_server.cache_miss_retry import CacheMissRetry
 from tests.serve.servers import CHAT, asking, chunks_of, content_of
 
 JSON, STREAM = b"application/json", b"text/event-stream; charset=utf-8"
@@ -82,9 +82,8 @@ def test_a_failure_after_the_first_token_is_passed_on():
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_picture_that_never_reached_the_engine_is_answered(north, tmp_path, stream):
     """vLLM 0.32 prepares a request's frames before it refuses it, and counts them as cached."""
-    from headstart_lab.street import street_video
-
     from headstart.media.video import Video
+    from headstart_lab.street import street_video
 
     street = street_video(num_frames=16, width=96, height=64)
     shown = tmp_path / "shown.mp4"

@@ -3,9 +3,9 @@
 import pytest
 
 from headstart.errors import HeadstartError
-from headstart.serve.camera_access import CameraAccess
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Settings
+from headstart_server.camera_access import CameraAccess
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Settings
 
 OPEN = CameraAccess.of(
     {

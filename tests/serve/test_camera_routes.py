@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from headstart.client.wire import CloseCode
-from headstart.serve.access_log import AccessLog
-from headstart.serve.entrance import Entrance
-from headstart.serve.gateway import Gateway
-from headstart.serve.heartbeat import Heartbeat
-from headstart.serve.live.camera_routes import CameraRoutes
-from headstart.serve.memory.routes import MemoryRoutes
-from headstart.serve.quota import Quota
-from headstart.serve.routes import CAMERAS, find_route
-from headstart.serve.settings import Limits, Settings
+from headstart_client.wire import CloseCode
+from headstart_server.access_log import AccessLog
+from headstart_server.entrance import Entrance
+from headstart_server.gateway import Gateway
+from headstart_server.heartbeat import Heartbeat
+from headstart_server.live.camera_routes import CameraRoutes
+from headstart_server.memory.routes import MemoryRoutes
+from headstart_server.quota import Quota
+from headstart_server.routes import CAMERAS, find_route
+from headstart_server.settings import Limits, Settings
 from tests.serve.test_answer_stream import Client, Listened, listening
 from tests.serve.test_gateway import Answers, respond
 from tests.turned_loop import run_turned, turn

@@ -6,16 +6,16 @@ import json
 import httpx
 import pytest
 
-from headstart.serve import gateway as gateway_module
-from headstart.serve.access_log import AccessLog
-from headstart.serve.entrance import Entrance
-from headstart.serve.gateway import Gateway
-from headstart.serve.heartbeat import Heartbeat
-from headstart.serve.live.camera_routes import CameraRoutes
-from headstart.serve.memory.routes import MemoryRoutes
-from headstart.serve.quota import Quota
-from headstart.serve.routes import CAMERAS
-from headstart.serve.settings import Limits, Settings
+from headstart_server import gateway as gateway_module
+from headstart_server.access_log import AccessLog
+from headstart_server.entrance import Entrance
+from headstart_server.gateway import Gateway
+from headstart_server.heartbeat import Heartbeat
+from headstart_server.live.camera_routes import CameraRoutes
+from headstart_server.memory.routes import MemoryRoutes
+from headstart_server.quota import Quota
+from headstart_server.routes import CAMERAS
+from headstart_server.settings import Limits, Settings
 from tests.serve.servers import CHAT
 
 
@@ -168,7 +168,7 @@ def test_a_body_counts_against_its_tenants_bytes_as_it_arrives(tmp_path):
 
 @pytest.mark.parametrize("tenants", [{}, {"north": ["key-north"]}])
 def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants):
-    from headstart.serve.auth import Keys
+    from headstart_server.auth import Keys
 
     def with_keys() -> Gateway:
         settings = Settings(keys=Keys.of({"tenants": tenants}))

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from headstart.serve.media.decoder import MAX_CHECKED_GRAMMARS, MediaDecoder
-from headstart.serve.settings import Limits
+from headstart_server.media.decoder import MAX_CHECKED_GRAMMARS, MediaDecoder
+from headstart_server.settings import Limits
 
 
 class Pool:

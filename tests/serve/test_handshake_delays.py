@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.serve.live.handshake_delays import EACH_S, LONGEST_S, NUM_FREE, HandshakeDelays
+from headstart_server.live.handshake_delays import EACH_S, LONGEST_S, NUM_FREE, HandshakeDelays
 from tests.serve.test_quota import Clock
 
 

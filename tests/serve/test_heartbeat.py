@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headstart.serve.heartbeat import Heartbeat
+from headstart_server.heartbeat import Heartbeat
 from tests.serve.test_quota import Clock
 from tests.waiting import until
 

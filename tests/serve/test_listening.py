@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from headstart.serve import listening
-from headstart.serve.access_log import AccessLog
-from headstart.serve.settings import Settings, SettingsError
+from headstart_server import listening
+from headstart_server.access_log import AccessLog
+from headstart_server.settings import Settings, SettingsError
 
 
 @pytest.fixture

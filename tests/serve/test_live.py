@@ -10,17 +10,17 @@ import numpy as np
 import psutil
 import pytest
 
-from headstart.client.live_client import LiveClient
-from headstart.client.wire import (
+from headstart.errors import LiveError
+from headstart.media.events import Events, SensorSize
+from headstart_client.live_client import LiveClient
+from headstart_client.wire import (
     KEY_PREFIX,
     SUBPROTOCOL,
     Media,
     MediaKind,
     pack_events,
 )
-from headstart.errors import LiveError
-from headstart.media.events import Events, SensorSize
-from headstart.serve.live.socket_camera import MAX_ASKS, PAUSE_S
+from headstart_server.live.socket_camera import MAX_ASKS, PAUSE_S
 from tests.serve.live_camera import (
     MAX_TOKENS,
     NUM_SLOTS,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from headstart.client.wire import SUBPROTOCOL
+from headstart_client.wire import SUBPROTOCOL
 from tests.waiting import wait_until
 
 STARTED = {"type": "started", "token": "t", "limits": {"resume_s": 30.0}}

@@ -11,10 +11,10 @@ import PIL.Image
 import psutil
 import pytest
 
-from headstart.client.live_client import LiveClient
-from headstart.client.wire import Media, MediaKind
 from headstart.media.annex_b import Codec
-from headstart.serve.settings import Limits
+from headstart_client.live_client import LiveClient
+from headstart_client.wire import Media, MediaKind
+from headstart_server.settings import Limits
 from tests.media.encoded import decode, encode, street
 from tests.serve.live_camera import (
     MAX_TOKENS,
@@ -127,7 +127,9 @@ def test_a_camera_is_either_of_pictures_or_of_encoded_video(server, codec, kind)
 def decoders(server) -> dict[int, psutil.Process]:
     """The confined processes of the server, those that wait for work among them."""
     fork_server = next(
-        child for child in server.children() if "headstart.sandbox.fork_server" in child.cmdline()
+        child
+        for child in server.children()
+        if "headstart_server.sandbox.fork_server" in child.cmdline()
     )
     return {child.pid: child for child in fork_server.children()}
 

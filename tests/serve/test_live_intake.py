@@ -8,18 +8,18 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from headstart.client.wire import Media, MediaKind, pack_events
 from headstart.live.windows import GrowingWindows, Windows
 from headstart.media.events import Events, SensorSize
-from headstart.serve.entrance import Entrance
-from headstart.serve.live.gate import Gate
-from headstart.serve.live.intake import MAX_LOSSES, Intake
-from headstart.serve.live.window_admission import WindowAdmission
-from headstart.serve.media.decoder import DecodedPicture
-from headstart.serve.media.room import MediaRoom
-from headstart.serve.quota import Quota
-from headstart.serve.refusal import RefusedError, bad_request
-from headstart.serve.settings import Limits, Settings
+from headstart_client.wire import Media, MediaKind, pack_events
+from headstart_server.entrance import Entrance
+from headstart_server.live.gate import Gate
+from headstart_server.live.intake import MAX_LOSSES, Intake
+from headstart_server.live.window_admission import WindowAdmission
+from headstart_server.media.decoder import DecodedPicture
+from headstart_server.media.room import MediaRoom
+from headstart_server.quota import Quota
+from headstart_server.refusal import RefusedError, bad_request
+from headstart_server.settings import Limits, Settings
 
 NUM_SLOTS = 4
 SLOT_US = 100_000

@@ -5,10 +5,10 @@ from collections import Counter
 
 from benchmarks.live_message_maker import LiveMessageMaker, known_fields
 
-from headstart.client.wire import Media
-from headstart.serve.live.messages import Ack, Ask, End, Resume, Start, read_message
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits
+from headstart_client.wire import Media
+from headstart_server.live.messages import Ack, Ask, End, Resume, Start, read_message
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits
 
 NUM_MADE = 2000
 

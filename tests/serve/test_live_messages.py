@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from headstart.cli.watch import watch
-from headstart.client.live_client import LiveClient
-from headstart.client.wire import EVENT, HEADER, Media, MediaKind, pack_events, unpack_events
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.serve.live.messages import (
+from headstart_client.live_client import LiveClient
+from headstart_client.wire import EVENT, HEADER, Media, MediaKind, pack_events, unpack_events
+from headstart_server.live.messages import (
     Ack,
     Ask,
     End,
@@ -24,8 +24,8 @@ from headstart.serve.live.messages import (
     read_message,
     read_registration,
 )
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits
 from tests.serve.live_camera import START
 
 LIMITS = Limits(max_text_characters=1000, max_grammar_bytes=500)

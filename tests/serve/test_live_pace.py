@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headstart.serve.settings import Limits
+from headstart_server.settings import Limits
 from tests.serve.live_camera import NUM_SLOTS, SLOT_US, LiveCamera, answers_of, jpegs
 from tests.serve.servers import Server, metric
 

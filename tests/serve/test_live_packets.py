@@ -8,17 +8,17 @@ import numpy as np
 import psutil
 import pytest
 
-from headstart.client.wire import Media, MediaKind
 from headstart.live.windows import Windows
 from headstart.media.annex_b import Codec
-from headstart.serve.entrance import Entrance
-from headstart.serve.live.gate import Gate
-from headstart.serve.live.intake import MAX_UNREADABLE, Intake
-from headstart.serve.media.decoder import MediaDecoder
-from headstart.serve.media.room import MediaRoom
-from headstart.serve.quota import Quota
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits, Settings
+from headstart_client.wire import Media, MediaKind
+from headstart_server.entrance import Entrance
+from headstart_server.live.gate import Gate
+from headstart_server.live.intake import MAX_UNREADABLE, Intake
+from headstart_server.media.decoder import MediaDecoder
+from headstart_server.media.room import MediaRoom
+from headstart_server.quota import Quota
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits, Settings
 from tests.media.encoded import decode, encode, street
 from tests.sandbox.test_pool import Sandbox
 from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
@@ -347,7 +347,7 @@ def test_a_stream_may_change_its_size_with_a_key_picture(sandbox, packets):
 
 
 def test_a_worn_process_is_replaced_at_a_key_picture(sandbox, packets, monkeypatch):
-    monkeypatch.setattr("headstart.sandbox.worker.MAX_JOBS", 8)
+    monkeypatch.setattr("headstart_server.sandbox.worker.MAX_JOBS", 8)
     camera, pids = EncodedCamera(sandbox), []
 
     async def play() -> None:

@@ -5,16 +5,16 @@ import json
 
 import pytest
 
-from headstart.client.wire import PATH, SUBPROTOCOL
-from headstart.serve import auth
-from headstart.serve.access_log import AccessLog
-from headstart.serve.entrance import Entrance
-from headstart.serve.live.handshake_delays import EACH_S, NUM_FREE, HandshakeDelays
-from headstart.serve.live.route import LiveRoute
-from headstart.serve.quota import Quota
-from headstart.serve.refusal import RefusedError
-from headstart.serve.request_context import RequestContext
-from headstart.serve.settings import Settings, SettingsError
+from headstart_client.wire import PATH, SUBPROTOCOL
+from headstart_server import auth
+from headstart_server.access_log import AccessLog
+from headstart_server.entrance import Entrance
+from headstart_server.live.handshake_delays import EACH_S, NUM_FREE, HandshakeDelays
+from headstart_server.live.route import LiveRoute
+from headstart_server.quota import Quota
+from headstart_server.refusal import RefusedError
+from headstart_server.request_context import RequestContext
+from headstart_server.settings import Settings, SettingsError
 from tests.serve.test_quota import Clock
 from tests.turned_loop import run_turned, settle, turn
 

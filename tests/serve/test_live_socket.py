@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from headstart.client.wire import SUBPROTOCOL, CloseCode
-from headstart.serve.live import socket as live_socket
-from headstart.serve.live.reading_pace import ReadingPace
-from headstart.serve.live.socket import LiveSocket
-from headstart.serve.request_context import RequestContext
-from headstart.serve.settings import Limits
+from headstart_client.wire import SUBPROTOCOL, CloseCode
+from headstart_server.live import socket as live_socket
+from headstart_server.live.reading_pace import ReadingPace
+from headstart_server.live.socket import LiveSocket
+from headstart_server.request_context import RequestContext
+from headstart_server.settings import Limits
 from tests.serve.test_quota import Clock
 
 

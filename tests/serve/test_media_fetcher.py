@@ -8,10 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from headstart.serve.media.fetcher import MediaFetcher
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits, Settings
-from headstart.serve.uploads import Uploads
+from headstart_server.media.fetcher import MediaFetcher
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits, Settings
+from headstart_server.uploads import Uploads
 
 LIMITS = Limits(max_media_file_bytes=1000, decode_s=3.0)
 

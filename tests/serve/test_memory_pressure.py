@@ -6,9 +6,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headstart.serve import memory_pressure
-from headstart.serve.memory_pressure import MemoryPressure, free_bytes
-from headstart.serve.refusal import RefusedError
+from headstart_server import memory_pressure
+from headstart_server.memory_pressure import MemoryPressure, free_bytes
+from headstart_server.refusal import RefusedError
 
 MIB = 1 << 20
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headstart.serve.memory.seal import Seal, tokenizer_name
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.question_mark import question_mark
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.taking import PIECE_TOKENS
+from headstart_server.memory.seal import Seal, tokenizer_name
 from tests.serve.servers import ask, asking, from_memory
 
 pytestmark = pytest.mark.engine

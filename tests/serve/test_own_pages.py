@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from headstart.serve.routes import ROUTES
+from headstart_server.routes import ROUTES
 
 pytestmark = pytest.mark.engine
 LISTED = re.compile(r"Route: (/\S*), (?:Methods|Endpoint)")

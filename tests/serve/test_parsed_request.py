@@ -8,15 +8,15 @@ from http import HTTPStatus
 import pytest
 
 from headstart.engine.request_tags import RequestTags
-from headstart.serve.media.fetcher import EventPart, MediaFetcher, MediaPart
-from headstart.serve.parsed_request import RequestParser
-from headstart.serve.prediction import Spelling
-from headstart.serve.refusal import RefusedError
-from headstart.serve.request_context import RequestContext
-from headstart.serve.routes import CHAT, COMPLETIONS
-from headstart.serve.settings import Limits, Settings
-from headstart.serve.uploads import Uploads
 from headstart.speculation.drafter import StreamKey
+from headstart_server.media.fetcher import EventPart, MediaFetcher, MediaPart
+from headstart_server.parsed_request import RequestParser
+from headstart_server.prediction import Spelling
+from headstart_server.refusal import RefusedError
+from headstart_server.request_context import RequestContext
+from headstart_server.routes import CHAT, COMPLETIONS
+from headstart_server.settings import Limits, Settings
+from headstart_server.uploads import Uploads
 
 VOCABULARY = 320
 QUESTION = [{"role": "user", "content": "What?"}]

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from headstart.serve.prediction import Spelling
-from headstart.serve.usage import UsageDetails
 from headstart.speculation.board import MAX_DRAFT_TOKENS
+from headstart_server.prediction import Spelling
+from headstart_server.usage import UsageDetails
 from tests.serve.servers import MODEL, chunks_of, content_of
 
 CHAT = "/v1/chat/completions"

@@ -4,10 +4,10 @@ from http import HTTPStatus
 
 import pytest
 
-from headstart.serve import metrics
-from headstart.serve.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Bucket, Quota
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits
+from headstart_server import metrics
+from headstart_server.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Bucket, Quota
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits
 
 
 class Clock:

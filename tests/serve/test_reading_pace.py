@@ -2,8 +2,8 @@
 
 import pytest
 
-from headstart.serve.live.reading_pace import COUNTED_BYTES, ReadingPace
-from headstart.serve.settings import Limits
+from headstart_server.live.reading_pace import COUNTED_BYTES, ReadingPace
+from headstart_server.settings import Limits
 from tests.serve.test_quota import Clock
 
 

@@ -190,7 +190,7 @@ def test_05_slow_recordings_keep_nobody_waiting(server, north, south, operator, 
 
 
 def test_06_no_key_is_not_an_open_door(tmp_path, monkeypatch):
-    from headstart.serve.settings import Settings, SettingsError
+    from headstart_server.settings import Settings, SettingsError
 
     path = tmp_path / "headstart.toml"
     monkeypatch.setenv("HEADSTART_CONFIG", str(path))
@@ -332,14 +332,14 @@ class Stream:
 
 
 def gateway_of(home: Path, answering: Stream, **tables):
-    from headstart.serve.access_log import AccessLog
-    from headstart.serve.entrance import Entrance
-    from headstart.serve.gateway import Gateway
-    from headstart.serve.heartbeat import Heartbeat
-    from headstart.serve.live.camera_routes import CameraRoutes
-    from headstart.serve.memory.routes import MemoryRoutes
-    from headstart.serve.quota import Quota
-    from headstart.serve.settings import Settings
+    from headstart_server.access_log import AccessLog
+    from headstart_server.entrance import Entrance
+    from headstart_server.gateway import Gateway
+    from headstart_server.heartbeat import Heartbeat
+    from headstart_server.live.camera_routes import CameraRoutes
+    from headstart_server.memory.routes import MemoryRoutes
+    from headstart_server.quota import Quota
+    from headstart_server.settings import Settings
 
     (home / "headstart.toml").write_text(toml(tables))
     settings, access_log = Settings.read(home / "headstart.toml"), AccessLog(home / "log")
@@ -439,8 +439,8 @@ def test_15_tenants_see_nothing_of_each_other(server, north, south, operator, cl
 
 UPLOADER = """
 import sys, time
-from headstart.serve.uploads import Uploads
-from headstart.serve.settings import Limits
+from headstart_server.uploads import Uploads
+from headstart_server.settings import Limits
 uploads = Uploads(Limits())
 uploads.add("north", b"a recording" * 1000, ".npz")
 print("kept", flush=True)

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from headstart.serve.access_log import AccessLog
-from headstart.serve.camera_access import CameraAccess
-from headstart.serve.live import registry as registry_module
-from headstart.serve.live.messages import Registration
-from headstart.serve.live.registry import CameraRegistry
-from headstart.serve.settings import Limits
+from headstart_server.access_log import AccessLog
+from headstart_server.camera_access import CameraAccess
+from headstart_server.live import registry as registry_module
+from headstart_server.live.messages import Registration
+from headstart_server.live.registry import CameraRegistry
+from headstart_server.settings import Limits
 
 ACCESS = CameraAccess.of({"hosts": ["camera"], "hooks": ["http://home"]})
 WANTED = Registration(

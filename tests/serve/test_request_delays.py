@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from headstart.serve import request_delays
-from headstart.serve.request_context import RequestContext
-from headstart.serve.request_delays import (
+from headstart_server import request_delays
+from headstart_server.request_context import RequestContext
+from headstart_server.request_delays import (
     DIRECT_A_SECOND,
     DIRECT_AT_ONCE,
     LONGEST_PROBE_S,

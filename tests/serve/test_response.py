@@ -12,15 +12,15 @@ from headstart.answers.preview import PreviewText
 from headstart.answers.timeline import Stage
 from headstart.engine.report import Report
 from headstart.engine.request_record import RequestRecord
-from headstart.serve.access_log import AccessLog
-from headstart.serve.admission import Admission
-from headstart.serve.answer_fields import draft_counts
-from headstart.serve.refusal import RefusedError
-from headstart.serve.response import DraftedResponse
-from headstart.serve.routes import ROUTES, find_route
-from headstart.serve.settings import Limits
 from headstart.speculation.draft import Draft
 from headstart.speculation.verdict import Verdict
+from headstart_server.access_log import AccessLog
+from headstart_server.admission import Admission
+from headstart_server.answer_fields import draft_counts
+from headstart_server.refusal import RefusedError
+from headstart_server.response import DraftedResponse
+from headstart_server.routes import ROUTES, find_route
+from headstart_server.settings import Limits
 from tests.waiting import wait_until
 
 
@@ -174,7 +174,7 @@ def test_spans_reach_opentelemetry():
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from headstart.serve.tracing import Tracing
+    from headstart_server.tracing import Tracing
 
     kept = InMemorySpanExporter()
     provider = trace.TracerProvider()
@@ -188,7 +188,7 @@ def test_spans_reach_opentelemetry():
 
 
 def test_nobody_is_sent_spans_unasked(monkeypatch):
-    from headstart.serve.tracing import Tracing
+    from headstart_server.tracing import Tracing
 
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", raising=False)

@@ -7,8 +7,8 @@ import pytest
 
 from headstart.engine.options import EventDrafter, EventTower
 from headstart.errors import HeadstartError
-from headstart.serve.auth import Caller
-from headstart.serve.settings import Limits, Settings, SettingsError
+from headstart_server.auth import Caller
+from headstart_server.settings import Limits, Settings, SettingsError
 from tests.documents import DOCS
 
 
@@ -142,7 +142,7 @@ def test_everything_is_closed_by_default():
 
 
 def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
-    from headstart.serve.server import arguments
+    from headstart_server.server import arguments
 
     def channel(**vllm):
         found = arguments(Settings(target=str(tiny_target), vllm=vllm), "/run/channel")
@@ -155,7 +155,7 @@ def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
 
 
 def test_requests_name_a_target_by_its_directorys_last_name(tmp_path, tiny_target, monkeypatch):
-    from headstart.serve.server import arguments
+    from headstart_server.server import arguments
 
     def name(target, **vllm):
         return arguments(Settings(target=target, vllm=vllm), None)["served_model_name"]
@@ -170,13 +170,13 @@ def test_requests_name_a_target_by_its_directorys_last_name(tmp_path, tiny_targe
 
 
 def test_a_model_of_the_hub_keeps_its_name():
-    from headstart.serve.server import served_name
+    from headstart_server.server import served_name
 
     assert served_name("someone/model") == "someone/model"
 
 
 def test_what_others_read_of_the_additional_config_stays_beside_ours(tiny_target):
-    from headstart.serve.server import arguments
+    from headstart_server.server import arguments
 
     vllm = {"additional_config": {"theirs": 1}}
     found = arguments(Settings(target=str(tiny_target), vllm=vllm), "/run/channel")
@@ -185,7 +185,7 @@ def test_what_others_read_of_the_additional_config_stays_beside_ours(tiny_target
 
 
 def test_an_adapter_leaves_room_for_drafts_unless_the_batch_is_given(tiny_target):
-    from headstart.serve.server import arguments
+    from headstart_server.server import arguments
 
     def batch(**vllm):
         found = arguments(Settings(target=str(tiny_target), vllm=vllm), None)
@@ -197,7 +197,7 @@ def test_an_adapter_leaves_room_for_drafts_unless_the_batch_is_given(tiny_target
 
 
 def test_what_memory_begins_with_reaches_the_engine_or_is_refused_before(tiny_target, tmp_path):
-    from headstart.serve.server import arguments
+    from headstart_server.server import arguments
 
     def sources(**given):
         found = arguments(Settings(target=str(tiny_target), **given), None)

@@ -6,8 +6,8 @@ import io
 import numpy as np
 import PIL.Image
 
-from headstart.serve.live import snapshot
-from headstart.serve.live.snapshot import Snapshot
+from headstart_server.live import snapshot
+from headstart_server.live.snapshot import Snapshot
 
 
 def grey(level: int, height: int = 720, width: int = 1280) -> np.ndarray:

@@ -10,13 +10,13 @@ import pytest
 from headstart.errors import SourceError
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Windows
-from headstart.serve.entrance import Entrance
-from headstart.serve.live.gate import Gate
-from headstart.serve.live.source_intake import MAX_WAITING, SourceIntake
-from headstart.serve.live.window_admission import WindowAdmission
-from headstart.serve.media.room import MediaRoom
-from headstart.serve.quota import Quota
-from headstart.serve.settings import Limits, Settings
+from headstart_server.entrance import Entrance
+from headstart_server.live.gate import Gate
+from headstart_server.live.source_intake import MAX_WAITING, SourceIntake
+from headstart_server.live.window_admission import WindowAdmission
+from headstart_server.media.room import MediaRoom
+from headstart_server.quota import Quota
+from headstart_server.settings import Limits, Settings
 from tests.live.sources.footage import nothing_left
 from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
 from tests.waiting import until

@@ -15,12 +15,12 @@ from headstart.collect.answer_rows import logged_records
 from headstart.collect.shard import Shard
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
-from headstart.serve import tenant_logs
-from headstart.serve.metrics import LOGGED_ANSWERS
-from headstart.serve.settings import SettingsError
-from headstart.serve.tenant_logs import MAX_WAITING_ROWS, TenantLogs, log_name
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.memory_log import read_memory_log
+from headstart_server import tenant_logs
+from headstart_server.metrics import LOGGED_ANSWERS
+from headstart_server.settings import SettingsError
+from headstart_server.tenant_logs import MAX_WAITING_ROWS, TenantLogs, log_name
 from tests.serve.live_camera import NUM_SLOTS, QUESTION, LiveCamera, jpegs
 from tests.serve.registered_camera import AnswerReader, film_camera, registered, write_film
 from tests.serve.servers import CHAT, ask, asking, metric

@@ -90,9 +90,8 @@ def test_a_stream_remembers_its_own_tenants_answers_only(north, south, clips):
 
 
 def test_tenants_share_no_cached_token_and_no_encoded_frame(north, south, operator, tmp_path):
-    from headstart_lab.street import street_video
-
     from headstart.media.video import Video
+    from headstart_lab.street import street_video
 
     street = street_video(num_frames=16, width=96, height=64)
     Video(street.frames // 7, street.times_us).write(tmp_path / "never shown.mp4")

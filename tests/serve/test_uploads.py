@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.serve.refusal import RefusedError
-from headstart.serve.settings import Limits
-from headstart.serve.uploads import Uploads
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits
+from headstart_server.uploads import Uploads
 
 
 def content(uploads: Uploads, tenant: str, name: str) -> bytes:
@@ -81,8 +81,8 @@ def test_a_full_disk_is_reported_and_keeps_nothing(monkeypatch):
 
 
 UPLOADING = """
-from headstart.serve.uploads import Uploads
-from headstart.serve.settings import Limits
+from headstart_server.uploads import Uploads
+from headstart_server.settings import Limits
 uploads = Uploads(Limits())
 uploads.add("north", b"x" * 100_000, ".npz")
 print(uploads.num_bytes, flush=True)

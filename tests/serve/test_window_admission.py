@@ -3,13 +3,13 @@
 import pytest
 
 from headstart.live.windows import Windows
-from headstart.serve.entrance import Entrance
-from headstart.serve.live.gate import Gate
-from headstart.serve.live.window_admission import MAX_AT_ONCE, WindowAdmission
-from headstart.serve.live.window_grid import WindowGrid
-from headstart.serve.media.room import MediaRoom
-from headstart.serve.quota import Quota
-from headstart.serve.settings import Limits, Settings
+from headstart_server.entrance import Entrance
+from headstart_server.live.gate import Gate
+from headstart_server.live.window_admission import MAX_AT_ONCE, WindowAdmission
+from headstart_server.live.window_grid import WindowGrid
+from headstart_server.media.room import MediaRoom
+from headstart_server.quota import Quota
+from headstart_server.settings import Limits, Settings
 from tests.serve.test_quota import Clock
 
 STEP_S = 0.5

@@ -7,7 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
-from headstart_lab.pair import INSTALLED
 from safetensors.torch import load_file
 
 from headstart.bridges.bridge import Bridge
@@ -20,6 +19,7 @@ from headstart.bridges.vocabulary import ANSWER, DraftVocabulary
 from headstart.training.bridge_data import BridgeData, Order
 from headstart.training.bridge_model import Batch, BridgeModel, Seen
 from headstart.training.bridge_task import packed
+from headstart_lab.pair import INSTALLED
 from tests.bridges import made_up
 
 FEATURES = (

@@ -45,9 +45,9 @@ def demo(
     Everything is on this machine and stays there. Ctrl-C ends it.
     """
     try:
-        from headstart.serve import server
-        from headstart.serve.demo import WISHES
-        from headstart.serve.settings import Settings
+        from headstart_server import server
+        from headstart_server.demo import WISHES
+        from headstart_server.settings import Settings
     except ModuleNotFoundError as error:
         raise EngineMissingError(
             f"the demo needs vLLM, and {error.name} is missing; `headstart doctor` says how to"

@@ -15,19 +15,15 @@ from headstart.cli import (
     evaluate,
     events,
     gpu_report,
-    memory,
     plan,
     replay,
-    serve,
     train,
     watch,
 )
-from headstart.cli.plugins import START, PluginGroup
+from headstart.cli.plugins import PluginGroup
 from headstart.cli.terminal import terminal
 from headstart.cli.version import print_version
 from headstart.engine.interrupts import ENDED
-
-LIVE, MEASURE, LEARN = "Cameras and clips", "Measure and plan", "Train"
 
 app = typer.Typer(
     name="headstart",
@@ -35,20 +31,17 @@ app = typer.Typer(
     help="Ask a video language model about a camera's pictures. The same words, sooner.",
     pretty_exceptions_enable=False,
 )
-# The order of the help.
-app.command("doctor", rich_help_panel=START)(doctor.doctor)
-app.command("ask", rich_help_panel=LIVE)(ask.ask)
-app.command("watch", rich_help_panel=LIVE)(watch.watch)
-app.command("serve", rich_help_panel=LIVE)(serve.serve)
-app.add_typer(events.app, name="events", rich_help_panel=LIVE)
-app.add_typer(memory.app, name="memory", rich_help_panel=LIVE)
-app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
-app.command("replay", rich_help_panel=MEASURE)(replay.replay)
-app.command("plan", rich_help_panel=MEASURE)(plan.plan)
-app.command("gpu-report", rich_help_panel=MEASURE)(gpu_report.gpu_report)
-app.command("collect", rich_help_panel=LEARN)(collect.collect)
-app.add_typer(train.app, name="train", rich_help_panel=LEARN)
-app.command("eval", rich_help_panel=LEARN)(evaluate.evaluate)
+app.command("doctor")(doctor.doctor)
+app.command("ask")(ask.ask)
+app.command("watch")(watch.watch)
+app.add_typer(events.app, name="events")
+app.add_typer(bench.app, name="bench")
+app.command("replay")(replay.replay)
+app.command("plan")(plan.plan)
+app.command("gpu-report")(gpu_report.gpu_report)
+app.command("collect")(collect.collect)
+app.add_typer(train.app, name="train")
+app.command("eval")(evaluate.evaluate)
 
 
 @app.callback(invoke_without_command=True)

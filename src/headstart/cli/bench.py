@@ -46,7 +46,7 @@ def bench(
     ] = None,
     memory_log: Annotated[
         Path | None,
-        typer.Option(help="Answers known from the start, a file of `headstart memory import`."),
+        typer.Option(help="Answers known from the start, a file of `headstart train memory`."),
     ] = None,
     folder: Annotated[
         Path | None,

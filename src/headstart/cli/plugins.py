@@ -1,4 +1,4 @@
-"""Commands that other packages add to `headstart`: typer apps, loaded when they are called."""
+"""Commands that other packages add to `headstart`, loaded when they are called."""
 
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -11,43 +11,57 @@ from headstart.cli.errors import report_errors
 from headstart.errors import HeadstartError
 
 ENTRY_POINTS = "headstart.commands"
-"""The entry point group under which a package registers its app."""
+"""The entry point group under which a package registers its commands."""
+PANELS = {
+    "Start here": ("demo", "lab", "doctor"),
+    "Cameras and clips": ("ask", "watch", "serve", "events", "memory"),
+    "Measure and plan": ("bench", "replay", "plan", "gpu-report"),
+    "Train": ("collect", "train", "eval"),
+}
+"""The order of the help. Commands of packages that are not installed are named too."""
 _INSTALL_LAB = "in a checkout of headstart: pip install ./lab"
-HOW_TO_INSTALL = {"demo": _INSTALL_LAB, "lab": _INSTALL_LAB}
-"""Commands that headstart names in its help also where their package is not installed."""
-START = "Start here"
-"""What the help calls the commands for a first look."""
+_INSTALL_SERVER = "pip install 'headstart[server]'"
+HOW_TO_INSTALL = {
+    "demo": _INSTALL_LAB,
+    "lab": _INSTALL_LAB,
+    "serve": _INSTALL_SERVER,
+    "memory": _INSTALL_SERVER,
+}
 
 
 class PluginGroup(TyperGroup):
     """headstart's own commands, and those of installed packages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands: for a first look, headstart's own, and others'."""
-        others = sorted(entry_points(group=ENTRY_POINTS).names - HOW_TO_INSTALL.keys())
-        return [*HOW_TO_INSTALL, *super().list_commands(ctx), *others]
+        """The names of all commands: those of the help's panels, then others'."""
+        known = [name for names in PANELS.values() for name in names]
+        return [*known, *sorted(entry_points(group=ENTRY_POINTS).names - set(known))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name, or None."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None:
-            return own
-        if plugins := entry_points(group=ENTRY_POINTS, name=cmd_name):
+        command: Any = super().get_command(ctx, cmd_name)
+        if command is None and (plugins := entry_points(group=ENTRY_POINTS, name=cmd_name)):
             command = _loaded(next(iter(plugins)))
-        elif cmd_name in HOW_TO_INSTALL:
+        elif command is None and cmd_name in HOW_TO_INSTALL:
             how = HOW_TO_INSTALL[cmd_name]
             command = _refusing(f"headstart {cmd_name} is not installed: {how}")
-        else:
-            return None
-        command.name = cmd_name
-        if cmd_name in HOW_TO_INSTALL:
-            command.rich_help_panel = START
+        if command is not None:
+            command.name = cmd_name
+            command.rich_help_panel = next(
+                (panel for panel, names in PANELS.items() if cmd_name in names), None
+            )
         return command
 
 
 def _loaded(plugin: EntryPoint) -> Any:
+    """An app of several commands, or a function that is one."""
     try:
-        return get_command(plugin.load())
+        found = plugin.load()
+        if isinstance(found, typer.Typer):
+            return get_command(found)
+        app = typer.Typer(add_completion=False)
+        app.command()(found)
+        return get_command(app)
     except (ImportError, AttributeError) as error:
         # A package of another version must not take headstart's own commands down.
         return _refusing(

@@ -6,12 +6,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from headstart.cli import train_memory
 from headstart.cli.clip_options import Sensor
 from headstart.cli.collect import LAB_CLIPS, clip_source
 from headstart.cli.errors import report_errors
 from headstart.cli.starting import engine_arguments, quieten
 
 app = typer.Typer(help="Train a learned drafter.", no_args_is_help=True, add_completion=False)
+
+
+app.command("memory")(train_memory.memory)
 
 
 @app.callback()

@@ -61,7 +61,7 @@ class Sources:
     warm: bool = True
     """A stream that knows little yet may quote the other streams of its tenant."""
     memory_log: Path | None = None
-    """Answers to quote from the start, a file that ``headstart memory import`` has written."""
+    """Answers to quote from the start, a file that ``headstart train memory`` has written."""
     bridge: Path | None = None
     """A learned drafter, a directory that ``headstart train bridge`` has written."""
 

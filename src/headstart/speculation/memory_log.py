@@ -35,7 +35,7 @@ def read_memory_log(file: Path) -> list[RememberedAnswer]:
         answers = _newest(_rows(file))
     except (OSError, UnicodeDecodeError) as error:
         raise DraftingError(
-            f"the memory log {file} cannot be read: {error}. Write it with headstart memory import"
+            f"the memory log {file} cannot be read: {error}. Write it with headstart train memory"
         ) from error
     if not answers:
         raise DraftingError(f"the memory log {file} holds no answers: leave it out")
@@ -72,7 +72,7 @@ def _rows(file: Path) -> Iterator[RememberedAnswer]:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise DraftingError(
                 f"the memory log {file}, line {number}: {error}. A row holds question and"
-                " target_tokens, and may hold tenant; headstart memory import writes such rows"
+                " target_tokens, and may hold tenant; headstart train memory writes such rows"
             ) from error
 
 

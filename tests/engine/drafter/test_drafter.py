@@ -5,8 +5,6 @@ from itertools import takewhile
 
 import numpy as np
 import pytest
-from headstart_lab.tiny import TinyEventGpt
-from headstart_lab.tokenizer import train_tokenizer
 from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
 from tests.models.oracle import random_asked, random_clip
 from tests.waiting import until, wait_until
@@ -30,6 +28,8 @@ from headstart.engine.startup import check_tokens
 from headstart.engine.text_ids import text_vocabulary
 from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
+from headstart_lab.tiny import TinyEventGpt
+from headstart_lab.tokenizer import train_tokenizer
 
 pytestmark = pytest.mark.engine
 

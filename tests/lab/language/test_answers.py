@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from headstart_lab.language.facts import Finding, find, score
 from headstart_lab.language.phrases import PLAIN
 from headstart_lab.language.questions import Question

@@ -1,6 +1,7 @@
 """Finding facts in free text: right, wrong, or not said."""
 
 import pytest
+
 from headstart_lab.language.facts import Fact, Finding, find, score
 from headstart_lab.language.phrases import PLAIN
 from headstart_lab.language.questions import Question

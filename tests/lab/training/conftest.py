@@ -7,7 +7,6 @@ torch = pytest.importorskip("torch")
 from headstart_lab.tokenizer import train_tokenizer
 from headstart_lab.training.learner import DrafterLearner, TargetLearner
 from headstart_lab.vocabulary import LAB_PLACEHOLDERS
-
 from tests.lab.training.pupil import TINY
 
 SENTENCES = [

@@ -7,8 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart_lab.training.generation import answer
-from headstart_lab.training.sizes import PairSize
 from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
@@ -23,6 +21,8 @@ from headstart.models.eventgpt.view import EventGptView
 from headstart.models.eventgpt.weights import published_shapes
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.weights import canonical_name, expected_shapes
+from headstart_lab.training.generation import answer
+from headstart_lab.training.sizes import PairSize
 from tests.models.eventgpt_reference import EventGptReference
 
 

@@ -5,12 +5,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from headstart_lab.training.packing import Turn, pack
-from headstart_lab.training.template import Prompt, Template
-
 from headstart.errors import HeadstartError
 from headstart.models.eventgpt.prompt import event_prompt
 from headstart.models.video_llava.prompt import video_prompt
+from headstart_lab.training.packing import Turn, pack
+from headstart_lab.training.template import Prompt, Template
 
 NUM_PICTURES = 10
 TURNS = [

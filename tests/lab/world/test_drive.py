@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 import pytest
+
+from headstart.media.events import SensorSize
 from headstart_lab.world.drive import NUM_FRAMES, SECOND_US, WINDOW_US, Drive
 from headstart_lab.world.kinds import Daylight, Kind, Lamp, Pace, Place, Role, Turning, Weather
 from headstart_lab.world.writing import write_stage
-
-from headstart.media.events import SensorSize
 
 SMALL = SensorSize(56, 56)
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+
 from headstart_lab.world.air import Eye
 from headstart_lab.world.drive import SECOND_US, Drive
 from headstart_lab.world.figures import PAINTS

@@ -15,9 +15,9 @@ import pytest
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
+from headstart.live.sources.confined.boxed_stream import StreamLimits
 from headstart.live.sources.opening import camera, open_source
 from headstart.media.stream import StreamBounds
-from headstart.sandbox.boxed_stream import StreamLimits
 from tests.live.sources.cameras import HEAD, http_camera, send_slowly, wait_for_end
 from tests.live.sources.footage import (
     children,

@@ -11,6 +11,7 @@ import pytest
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
+from headstart.live.sources.confined.boxed_stream import StreamLimits
 from headstart.live.sources.flow import Flow
 from headstart.live.sources.opening import camera
 from headstart.live.sources.rtsp.description import VideoTrack
@@ -18,7 +19,6 @@ from headstart.live.sources.rtsp.login import Login
 from headstart.live.sources.rtsp.pictures import MAX_PICTURE_BYTES, Pictures
 from headstart.live.sources.rtsp.wire import Message, Packet, Wire
 from headstart.media.annex_b import Codec
-from headstart.sandbox.boxed_stream import StreamLimits
 from tests.live.sources.footage import nothing_left
 
 DESCRIPTION = """v=0

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from headstart.serve.connections.open_connections import OpenConnections
-from headstart.serve.connections.uvicorn_protocols import bound_connections
-from headstart.serve.settings import Limits
+from headstart_server.connections.open_connections import OpenConnections
+from headstart_server.connections.uvicorn_protocols import bound_connections
+from headstart_server.settings import Limits
 
 uvicorn = pytest.importorskip("uvicorn")  # it comes with vLLM
 uvloop = pytest.importorskip("uvloop")

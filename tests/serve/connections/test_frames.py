@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from headstart.serve.connections import frames
-from headstart.serve.connections.frames import Frames
+from headstart_server.connections import frames
+from headstart_server.connections.frames import Frames
 from tests.serve.connections.served import Client, Clock, run, served, settle
 
 LONG_TURN_S = 0.1

@@ -11,20 +11,20 @@ import pytest
 
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
-from headstart.serve.memory.keeper import (
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.remembered import Remembered
+from headstart.speculation.stream_snapshot import StreamSnapshot
+from headstart_server.memory.keeper import (
     MAX_LOADING,
     MAX_TENANT_LOADING,
     STORE_THREADS,
     MemoryKeeper,
 )
-from headstart.serve.memory.keeping import MemoryKeeping
-from headstart.serve.memory.seal import Seal, SealError
-from headstart.serve.memory.store import FileStore, StoredStream, StoreError
-from headstart.serve.memory.stored import Stored
-from headstart.serve.memory.tenant_streams import MAX_STREAMS
-from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.remembered import Remembered
-from headstart.speculation.stream_snapshot import StreamSnapshot
+from headstart_server.memory.keeping import MemoryKeeping
+from headstart_server.memory.seal import Seal, SealError
+from headstart_server.memory.store import FileStore, StoredStream, StoreError
+from headstart_server.memory.stored import Stored
+from headstart_server.memory.tenant_streams import MAX_STREAMS
 from tests.serve.memory.memories import FRONT, KEY, QUESTION, cascade, snapshot
 from tests.turned_loop import run_turned, turn, turn_until
 from tests.waiting import until
@@ -181,7 +181,7 @@ def test_streams_are_saved_now_and_then_and_no_more_than_a_tenant_may_store(stor
 
 
 def test_a_tenant_stores_so_many_streams_and_a_save_does_not_list_them(store, monkeypatch):
-    monkeypatch.setattr("headstart.serve.memory.stored.MAX_STREAMS", 5)
+    monkeypatch.setattr("headstart_server.memory.stored.MAX_STREAMS", 5)
 
     class Counted:
         num_listed = 0

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headstart.serve.memory.keeping import MemoryKeeping, MemoryKeepingError
-from headstart.serve.settings import Settings
+from headstart_server.memory.keeping import MemoryKeeping, MemoryKeepingError
+from headstart_server.settings import Settings
 
 
 def test_without_it_answers_are_forgotten_after_a_week_and_nothing_leaves():

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from headstart.serve.memory import routes
-from headstart.serve.memory.routes import BYTES_A_TOKEN, MemoryRoutes
-from headstart.serve.memory.seal import OpenedMemory
-from headstart.serve.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Quota
-from headstart.serve.refusal import RefusedError
-from headstart.serve.request_context import RequestContext
-from headstart.serve.routes import MEMORY, MEMORY_EXPORT, MEMORY_IMPORT, find_route
-from headstart.serve.settings import Limits, MemoryKeeping, Settings
+from headstart_server.memory import routes
+from headstart_server.memory.routes import BYTES_A_TOKEN, MemoryRoutes
+from headstart_server.memory.seal import OpenedMemory
+from headstart_server.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Quota
+from headstart_server.refusal import RefusedError
+from headstart_server.request_context import RequestContext
+from headstart_server.routes import MEMORY, MEMORY_EXPORT, MEMORY_IMPORT, find_route
+from headstart_server.settings import Limits, MemoryKeeping, Settings
 from tests.serve.memory.memories import FRONT, KEY, snapshot
 from tests.serve.test_quota import Clock
 

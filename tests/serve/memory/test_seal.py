@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
-from headstart.serve.memory.seal import MAX_BYTES, Seal, SealError, tokenizer_name
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.memory import Memory
+from headstart_server.memory.seal import MAX_BYTES, Seal, SealError, tokenizer_name
 from tests.serve.memory.memories import FRONT, KEY, OTHER_KEY, snapshot
 
 SEAL = Seal([KEY], "tokenizer")

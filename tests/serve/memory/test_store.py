@@ -5,9 +5,9 @@ import stat
 
 import pytest
 
-from headstart.serve.memory.keeping import MemoryKeeping, MemoryKeepingError
-from headstart.serve.memory.store import FileStore, RedisStore, open_store
 from headstart.speculation.drafter import StreamKey
+from headstart_server.memory.keeping import MemoryKeeping, MemoryKeepingError
+from headstart_server.memory.store import FileStore, RedisStore, open_store
 from tests.serve.memory.memories import FRONT, KEY
 from tests.serve.memory.redis_server import running_redis
 from tests.waiting import wait_until

@@ -8,7 +8,7 @@ from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 from urllib.request import HTTPHandler, HTTPSHandler, Request
 
-from headstart.client.opener import opener_with
+from headstart.live.sinks.opener import opener_with
 
 
 class HttpPost:

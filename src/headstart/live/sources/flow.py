@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from headstart.sandbox.shares import Share, Shares
+from headstart.live.sources.confined.shares import Share, Shares
 
 MAX_BYTES_S = 32 << 20
 """Of one camera: what H.264 allows for pictures of 4096x2304, and more than JPEGs of them need."""

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
-from headstart.live.sources.boxed import boxed
 from headstart.live.sources.buffered import MAX_WAITING, BufferedSource
+from headstart.live.sources.confined.boxed_stream import StreamLimits
+from headstart.live.sources.confined.shares import Share
+from headstart.live.sources.confined.source import boxed
 from headstart.live.sources.file import video_file
 from headstart.live.sources.folder import folder
 from headstart.live.sources.http_stream import HttpStream
@@ -16,8 +18,6 @@ from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.rtsp.stream import RtspStream
 from headstart.live.sources.source import Source
 from headstart.live.sources.webcam import WebcamConnection
-from headstart.sandbox.boxed_stream import StreamLimits
-from headstart.sandbox.shares import Share
 
 ENTRY_POINTS = "headstart.sources"
 """The entry point group under which a package registers a kind of source: a function that takes

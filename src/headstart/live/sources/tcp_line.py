@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 from headstart.errors import SourceError
+from headstart.live.sources.confined.shares import Share
 from headstart.live.sources.flow import Flow
-from headstart.sandbox.shares import Share
 
 CONNECT_S = 10.0
 

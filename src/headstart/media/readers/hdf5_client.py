@@ -90,8 +90,7 @@ class Hdf5Client:
         return head, content
 
     def _start(self) -> subprocess.Popen[bytes]:
-        root = str(Path(__file__).parents[3])
-        search = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+        search = os.pathsep.join(filter(None, sys.path))  # it finds what this process finds
         # One thread, because every thread takes memory of the helper's limit.
         settings = {"PYTHONPATH": search, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:

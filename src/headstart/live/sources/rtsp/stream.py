@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
+from headstart.live.sources.confined.shares import Share
 from headstart.live.sources.rtsp import container
 from headstart.live.sources.rtsp.description import VideoTrack
 from headstart.live.sources.rtsp.login import Login
 from headstart.live.sources.rtsp.pictures import Pictures
 from headstart.live.sources.rtsp.wire import Message, Packet, Wire
 from headstart.live.sources.tcp_line import TcpLine
-from headstart.sandbox.shares import Share
 
 DEFAULT_TIMEOUT_S = 60
 """A session that says nothing for so long is ended by the camera, unless it states another."""

@@ -1,0 +1,241 @@
+"""From a request's body to vLLM's answer, through the front end."""
+
+import asyncio
+import contextlib
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from headstart.engine.front_end import Asking, FrontEnd
+from headstart.engine.request_record import RequestRecord
+from headstart.media.clip import Clip
+from headstart.media.events import Events
+from headstart_server import metrics
+from headstart_server.answer_fields import draft_counts, stage_times
+from headstart_server.asgi import App, Send
+from headstart_server.cache_miss_retry import CacheMissRetry
+from headstart_server.media.decoder import MediaDecoder
+from headstart_server.media.fetcher import EventPart, MediaFetcher, check_recording, suffix_of
+from headstart_server.media.loader import MediaLoader
+from headstart_server.media.room import MediaRoom
+from headstart_server.parsed_request import ParsedRequest, RequestParser
+from headstart_server.prediction import predicted_usage
+from headstart_server.quota import Quota
+from headstart_server.refusal import RefusedError, bad_request
+from headstart_server.request_context import RequestContext
+from headstart_server.response import DraftedResponse
+from headstart_server.routes import CHAT
+from headstart_server.settings import Settings
+from headstart_server.tracing import Tracing
+from headstart_server.uploads import Uploads
+from headstart_server.usage import UsageDetails
+
+VISION_TIMEOUT_S = 2.0
+GATHER_S = 10.0
+NUM_THREADS = 4
+Result = TypeVar("Result")
+
+
+class Answering:
+    """Used from one event loop only."""
+
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        front_end: FrontEnd,
+        parser: RequestParser,
+        decoder: MediaDecoder,
+        room: MediaRoom,
+        quota: Quota,
+        model: str,
+    ) -> None:
+        self._app = app
+        self._front_end = front_end
+        self._engine = front_end.engine
+        self._model = model
+        self.uploads = Uploads(settings.limits)
+        self._fetcher = MediaFetcher(settings, self.uploads)
+        self._parser = parser
+        self._decoder = decoder
+        self._loader = MediaLoader(self._fetcher, decoder, room)
+        metrics.MEDIA_BYTES.set_function(lambda: room.num_bytes)
+        self._quota = quota
+        self._tracing = Tracing()
+        self._threads = ThreadPoolExecutor(NUM_THREADS, thread_name_prefix="requests")
+        self._background: set[asyncio.Task[None]] = set()
+        self._later(self._gather_times())
+
+    async def answer(self, context: RequestContext, body: bytes, path: str) -> None:
+        """One request to the target."""
+        tenant, session = context.tenant, context.header(b"x-session-id") or context.stream
+        parsed = await self._in_thread(self._parser.parse, body, tenant, path, session)
+        self._front_end.announce(parsed.question)
+        if parsed.grammar is not None:
+            await self._decoder.check_grammar(tenant, parsed.grammar)
+        events = await self._events(tenant, parsed.events)
+        question = parsed.question
+        if events is not None:
+            change = await self._in_thread(self._front_end.change, question.stream, events)
+            question = replace(question, clip=Clip(events=events), change=change)
+        async with self._loader.loaded(tenant, parsed.media) as let_go:
+            record = RequestRecord(
+                context.request_id,
+                received_s=context.received_s,
+                loaded_s=time.monotonic(),
+                stream=question.stream,
+                on_word=let_go,
+            )
+            with self._front_end.asking(question, record) as asking:
+                await self._answer(context, parsed, asking, path)
+
+    async def _events(self, tenant: str, part: EventPart | None) -> Events | None:
+        if part is None:
+            return None
+        fetched = await self._in_thread(self._fetcher.events, tenant, part)
+        return await self._decoder.events(tenant, fetched, part)
+
+    async def _answer(
+        self, context: RequestContext, parsed: ParsedRequest, asking: Asking, path: str
+    ) -> None:
+        record, options, response = asking.record, parsed.options, None
+        send: Send = context.send
+        if path == CHAT and options is not None:
+            response = DraftedResponse(context.send, context.request_id, self._model, asking)
+            send = response.send
+            asking.on_news = partial(self._show, response)
+        if (prediction := parsed.question.prediction) is not None:
+            send = UsageDetails(send, lambda: _predicted(prediction, record)).send
+        try:
+            await self._ask(context, parsed.body(asking.tags), send)
+        except Exception as error:
+            if record.generate_s or context.started or isinstance(error, RefusedError):
+                raise
+            # Not yet asked of the engine, so only read: vLLM fails on some fields of a wrong kind.
+            context.details |= {"error": repr(error), "trace": traceback.format_exc()}
+            raise bad_request("vLLM cannot read this request; check its fields' types") from error
+        finally:
+            self._quota.charge(context.tenant, record.num_tokens)
+            self._note(context, record, response)
+        if response is not None:
+            content = draft_counts(record)
+            if options is not None and options.timeline:
+                await self._time_vision(record)
+                content["timeline"] = stage_times(record, asking.drafter_timeline())
+            await response.finish(content)
+        if self._tracing.on:
+            self._later(self._trace(record))
+
+    async def _ask(self, context: RequestContext, body: bytes, send: Send) -> None:
+        retry = CacheMissRetry(send)
+        await self._app(*context.onward(body), retry.send)
+        if retry.wanted:
+            context.details["asked_again"] = True
+            await self._app(*context.onward(body), retry.send)
+
+    def _show(self, response: DraftedResponse) -> None:
+        self._later(response.show_previews())
+
+    def keep(self, tenant: str, body: bytes, format_name: str | None) -> str:
+        """Keep an uploaded recording."""
+        suffix = suffix_of(format_name)
+        check_recording(body, suffix)
+        name = self.uploads.add(tenant, body, suffix)
+        metrics.UPLOAD_BYTES.set(self.uploads.num_bytes)
+        return name
+
+    async def filmstrip(self, tenant: str, name: str) -> bytes:
+        """An uploaded recording as a picture."""
+        fetched = await self._in_thread(self._fetcher.upload, tenant, name)
+        return await self._decoder.filmstrip(tenant, fetched)
+
+    async def _time_vision(self, record: RequestRecord) -> None:
+        """A busy engine is not waited for long: then the tower's time is in the prefill's."""
+        with contextlib.suppress(TimeoutError, Exception):
+            async with asyncio.timeout(VISION_TIMEOUT_S):
+                await self._engine.time_vision(record)
+
+    async def _gather_times(self) -> None:
+        """Fetch vLLM's times of the vision tower now and then: it keeps them until then."""
+        while True:
+            await asyncio.sleep(GATHER_S)
+            with contextlib.suppress(Exception):
+                await self._engine.gather_times()
+            metrics.DRAFTER_UP.set(self._drafter_is_up)
+
+    async def _trace(self, record: RequestRecord) -> None:
+        if not record.vision_s:
+            await self._time_vision(record)
+        self._tracing.tell(record)
+
+    def _note(
+        self, context: RequestContext, record: RequestRecord, response: DraftedResponse | None
+    ) -> None:
+        metrics.count_answer(record, context.tenant)
+        metrics.DRAFTER_UP.set(self._drafter_is_up)
+        context.details["cached_tokens"] = record.num_cached_tokens
+        if record.report is not None:
+            context.details["accepted_tokens"] = record.num_accepted
+        if response is not None:
+            metrics.PREVIEWS.inc(response.num_previews)
+            context.details["previews"] = response.num_previews
+
+    async def _in_thread(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, work, *arguments)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the requests."""
+        task = asyncio.ensure_future(work)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    @property
+    def engine_is_dead(self) -> bool:
+        """Whether the target's engine is gone."""
+        return bool(self._engine.errored)
+
+    async def engine_is_healthy(self) -> bool:
+        """Whether the target's engine has not ended."""
+        try:
+            await self._engine.check_health()
+        except Exception:
+            return False
+        return True
+
+    @property
+    def decoders_state(self) -> str:
+        """For people: up, or down while they are started (again)."""
+        return "up" if self._decoder.is_up else "down"
+
+    @property
+    def _drafter_is_up(self) -> bool:
+        drafter = self._front_end.drafter
+        return drafter is not None and drafter.is_up
+
+    @property
+    def drafter_state(self) -> str:
+        """For people: none, up or down."""
+        if not self._front_end.has_drafter:
+            return "none"
+        metrics.DRAFTER_UP.set(self._drafter_is_up)
+        return "up" if self._drafter_is_up else "down"
+
+    def close(self) -> None:
+        """End what runs beside the target."""
+        for task in self._background:
+            task.cancel()
+        if self._front_end.drafter is not None:
+            self._front_end.drafter.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.uploads.close()
+        self._tracing.close()
+
+
+async def _predicted(prediction: tuple[int, ...], record: RequestRecord) -> dict[str, int]:
+    # In a thread: a long answer full of repetitions takes a while to compare.
+    return await asyncio.to_thread(predicted_usage, prediction, list(record.token_ids))

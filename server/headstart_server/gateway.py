@@ -1,0 +1,288 @@
+"""The gateway in front of vLLM's application: every request passes through it.
+
+It authenticates the client, admits the request, has vLLM or one of its own routes answer it, and
+logs it. A refused request never reaches vLLM.
+"""
+
+import asyncio
+import contextlib
+import json
+import time
+from http import HTTPStatus
+from typing import Any
+
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from headstart_server import metrics, routes
+from headstart_server.access_log import AccessLog
+from headstart_server.admission import Slot
+from headstart_server.answering import Answering
+from headstart_server.asgi import App, Message, Receive, Scope, Send, send_json, send_whole
+from headstart_server.auth import Caller
+from headstart_server.demo import Demo
+from headstart_server.entrance import Entrance
+from headstart_server.heartbeat import Heartbeat
+from headstart_server.live.camera_routes import CameraRoutes
+from headstart_server.memory.routes import MemoryRoutes
+from headstart_server.own_pages import check_page
+from headstart_server.page import LIVE_PAGE, PAGE, PAGE_HEADERS
+from headstart_server.refusal import RefusedError
+from headstart_server.request_context import ClientDisconnectedError, RequestContext
+from headstart_server.routes import UPLOADS, Access, Route, find_route, methods_of
+from headstart_server.schema import openapi_schema
+from headstart_server.settings import Settings
+from headstart_server.stream_address import without_stream
+
+REFUSAL_S = 5.0
+"""How long a client may take to read a refusal."""
+
+
+class Gateway:
+    """An ASGI application in front of vLLM's. Made in an event loop and used from it only."""
+
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        answering: Answering,
+        access_log: AccessLog,
+        entrance: Entrance,
+        heartbeat: Heartbeat,
+        cameras: CameraRoutes,
+        memory: MemoryRoutes,
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._answering = answering
+        self._access_log = access_log
+        self._demo = Demo(settings.demo, compares=settings.compare)
+        self.entrance = entrance
+        self._heartbeat = heartbeat
+        self._cameras = cameras
+        self._memory = memory
+        self._beating = asyncio.create_task(heartbeat.run())
+        self._schema = b""
+        metrics.state_limits(settings.limits)
+        metrics.FREE_BYTES.set_function(lambda: entrance.memory.free_bytes)
+        metrics.HEARTBEAT_AGE.set_function(lambda: heartbeat.age_s)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or refuse it."""
+        scope, stream = without_stream(scope)
+        context = RequestContext(
+            scope, receive, send, lambda: self._answering.engine_is_dead, stream=stream
+        )
+        try:
+            async with asyncio.timeout(self._settings.limits.request_s) as time_limit:
+                await self._dispatch(context, time_limit)
+        except RefusedError as refusal:
+            await self._refuse(context, refusal)
+        except TimeoutError:
+            limit = f"the answer took longer than {self._settings.limits.request_s:.0f} s"
+            await self._refuse(context, RefusedError(HTTPStatus.GATEWAY_TIMEOUT, limit))
+        except ClientDisconnectedError:
+            context.details["left"] = True
+        except Exception as error:
+            # The client gets only the request's id, under which the log has the error.
+            self._access_log.note_error(error, request_id=context.request_id)
+            message = "the server failed; its log has the cause under this request's id"
+            await self._refuse(context, RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message))
+        finally:
+            self._log(context)
+
+    async def _dispatch(self, context: RequestContext, time_limit: asyncio.Timeout) -> None:
+        """Check that the request may use its route, and answer it there."""
+        check_page(self._settings, context)
+        route = _route_of(context)
+        caller = self.entrance.caller(context.header(b"authorization"))
+        context.tenant = caller.name if caller is not None and caller.may_ask else ""
+        context.caller = caller.name if caller is not None else ""
+        if route.access is not Access.ADMITTED and (caller or route.access is Access.PUBLIC):
+            await self.entrance.delays.answer(context)
+        if route.access is Access.PUBLIC:
+            await self._answer_directly(context, route, caller)
+            return
+        if caller is None:
+            metrics.TURNED_AWAY.labels("key").inc()
+            raise RefusedError(
+                HTTPStatus.UNAUTHORIZED, "give a key: the header Authorization: Bearer KEY"
+            )
+        if route.access is Access.AUTHENTICATED:
+            await self._answer_directly(context, route, caller)
+            return
+        if not caller.may_ask:
+            context.details["operator"] = caller.name
+            raise RefusedError(
+                HTTPStatus.FORBIDDEN, "an operator's key only shows metrics; use a tenant's key"
+            )
+        if route.access is Access.TENANT:
+            if route.path == routes.CAMERA_ANSWERS:
+                time_limit.reschedule(None)  # a stream lasts for as long as it is read
+            await self._cameras.answer(context, route)
+            return
+        with self.entrance.admit(context.tenant) as slot:
+            await self._answer_admitted(context, route, slot)
+
+    async def _answer_admitted(self, context: RequestContext, route: Route, slot: Slot) -> None:
+        """Answer a request that counts as in flight."""
+        body = await self._body(context, slot)
+        name = context.scope["path"].rpartition("/")[2]
+        send, ok = context.send, HTTPStatus.OK
+        if not route.ours:
+            await self._answering.answer(context, body, route.path)
+        elif route.path.startswith(routes.CAMERAS):
+            await self._cameras.answer(context, route, body)
+        elif route.path.startswith(routes.MEMORY):
+            await self._memory.answer(context, route, body)
+        elif route.method == "POST":
+            await self._upload(context, body)
+        elif route.method == "DELETE":
+            self._answering.uploads.remove(context.tenant, name)
+            await send_json(send, ok, {"id": name, "deleted": True})
+        elif route.path.startswith(routes.DEMO):
+            await send_whole(send, ok, *self._demo.file(name))
+        else:
+            picture = await self._answering.filmstrip(context.tenant, name)
+            await send_whole(send, ok, b"image/png", picture)
+
+    async def _body(self, context: RequestContext, slot: Slot) -> bytes:
+        """Receive the whole body, counted as it arrives."""
+        limits = self._settings.limits
+        try:
+            async with asyncio.timeout(limits.body_s):
+                return await context.body(limits.max_body_bytes, slot.set_body_bytes)
+        except TimeoutError as error:
+            raise RefusedError(
+                HTTPStatus.REQUEST_TIMEOUT, "the request took too long to arrive; send it again"
+            ) from error
+
+    async def _answer_directly(
+        self, context: RequestContext, route: Route, caller: Caller | None
+    ) -> None:
+        """Answer a request that needs no admission."""
+        sees_all = caller is not None and caller.sees_all
+        if route.path == routes.MODELS:
+            await self._send_models(context)
+            return
+        if route.path == routes.METRICS and not sees_all:
+            text = metrics.TenantMetrics(context.tenant).text()
+            await send_whole(context.send, HTTPStatus.OK, CONTENT_TYPE_LATEST.encode(), text)
+            return
+        if not route.ours:
+            scope, receive = context.onward(b"")
+            await self._app(scope, receive, context.send)
+            return
+        send, ok = context.send, HTTPStatus.OK
+        match route.path:
+            case "/":
+                await send_whole(send, ok, b"text/html; charset=utf-8", PAGE, PAGE_HEADERS)
+            case "/live":
+                await send_whole(send, ok, b"text/html; charset=utf-8", LIVE_PAGE, PAGE_HEADERS)
+            case "/ready":
+                await self._send_readiness(context, caller)
+            case "/openapi.json":
+                # Made once: the route needs no key, so it may be asked for often.
+                self._schema = self._schema or _schema(context.scope)
+                await send_whole(send, ok, b"application/json", self._schema)
+            case _:
+                await send_json(send, ok, self._demo.listing())
+
+    async def _upload(self, context: RequestContext, body: bytes) -> None:
+        name = self._answering.keep(context.tenant, body, context.query("format"))
+        content = {"id": name, "object": "headstart.events", "bytes": len(body)}
+        await send_json(
+            context.send,
+            HTTPStatus.CREATED,
+            content,
+            [(b"location", f"{UPLOADS}/{name}".encode())],
+        )
+
+    async def _send_models(self, context: RequestContext) -> None:
+        """Send vLLM's list of models without their paths on the disk."""
+        messages: list[Message] = []
+
+        async def keep(message: Message) -> None:
+            messages.append(message)
+
+        scope, receive = context.onward(b"")
+        await self._app(scope, receive, keep)
+        content = json.loads(b"".join(message.get("body", b"") for message in messages))
+        for model in content.get("data", ()):
+            model["root"] = model["id"]
+        await send_json(context.send, HTTPStatus(messages[0]["status"]), content)
+
+    async def _send_readiness(self, context: RequestContext, caller: Caller | None) -> None:
+        engine, admission = await self._engine_state(), self.entrance.admission
+        decoders, short = self._answering.decoders_state, self.entrance.memory.is_high
+        ready = engine == decoders == "up" and not admission.draining and not short
+        content: dict[str, object] = {"ready": ready}
+        if caller is not None:
+            in_flight = admission.num_in_flight
+            if not caller.sees_all:
+                in_flight = admission.num_in_flight_of(caller.name)
+            content |= {
+                "engine": engine,
+                "decoders": decoders,
+                "drafter": self._answering.drafter_state,
+                "draining": admission.draining,
+                "short_of_memory": short,
+                "in_flight": in_flight,
+            }
+        status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
+        await send_json(context.send, status, content)
+
+    async def _engine_state(self) -> str:
+        """As ``/ready`` says it: up, down or hung."""
+        if not await self._answering.engine_is_healthy():
+            return "down"
+        return "up" if self._heartbeat.is_alive else "hung"
+
+    async def _refuse(self, context: RequestContext, refusal: RefusedError) -> None:
+        context.details["refused"] = refusal.message
+        if not context.started:
+            await self.entrance.delays.refuse(context)
+        # A client that has stopped reading does not read the refusal either.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REFUSAL_S):
+                if not context.started:
+                    await refusal.send(context.send)
+                elif context.streams:
+                    data = f"data: {json.dumps(refusal.content())}\n\ndata: [DONE]\n\n".encode()
+                    await context.raw_send({"type": "http.response.body", "body": data})
+
+    def _log(self, context: RequestContext) -> None:
+        metrics.count_request(context.tenant, context.status)
+        metrics.LOG_LINES_DROPPED.set(self._access_log.num_dropped)
+        scope = context.scope
+        line: dict[str, Any] = {
+            "event": "request",
+            "request_id": context.request_id,
+            "client_request_id": context.header(b"x-request-id")[:64] or None,
+            "tenant": context.tenant or None,
+            "method": scope["method"],
+            "path": scope["path"][:256],
+            "status": context.status,
+            "ms": round((time.monotonic() - context.received_s) * 1e3, 1),
+            "bytes": context.num_bytes,
+        }
+        self._access_log.note(**{k: v for k, v in line.items() if v is not None}, **context.details)
+
+    def close(self) -> None:
+        """Stop the heartbeat."""
+        self._beating.cancel()
+
+
+def _route_of(context: RequestContext) -> Route:
+    """The route of a request; raises a refusal if there is none."""
+    method, path = context.scope["method"], context.scope["path"]
+    route = find_route(method, path)
+    if route is not None:
+        return route
+    if methods := methods_of(path):
+        allowed = f"this route takes {', '.join(methods)}"
+        raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, allowed)
+    raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such route; see /openapi.json")
+
+
+def _schema(scope: Scope) -> bytes:
+    return json.dumps(openapi_schema(scope["app"].openapi())).encode()

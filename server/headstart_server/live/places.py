@@ -1,0 +1,85 @@
+"""How many live cameras there may be, and what each of them gets of the server."""
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+
+from headstart.engine.headstart import Headstart
+from headstart.engine.loop_thread import EngineLoop
+from headstart.engine.manner import Manner
+from headstart.engine.session import Session
+from headstart.engine.target import Target
+from headstart.speculation.drafter import StreamKey
+from headstart_server import metrics
+from headstart_server.entrance import Entrance
+from headstart_server.live.gate import Gate
+from headstart_server.live.messages import Watched, grammar_of
+from headstart_server.media.decoder import MediaDecoder
+from headstart_server.media.room import MediaRoom
+from headstart_server.refusal import bad_request, too_much
+from headstart_server.settings import Limits
+
+
+@dataclass(frozen=True)
+class Place:
+    """What one camera works with."""
+
+    gate: Gate
+    session: Session
+    bare: Session | None
+    """vLLM alone, where the server compares with it."""
+
+
+class CameraPlaces:
+    """Made in an event loop and used from it only."""
+
+    def __init__(
+        self,
+        target: Target,
+        entrance: Entrance,
+        decoder: MediaDecoder,
+        room: MediaRoom,
+        limits: Limits,
+        bare: Headstart | None = None,
+    ) -> None:
+        """``bare`` is vLLM alone, where the server compares with it."""
+        self._target, self._loop = target, EngineLoop(asyncio.get_running_loop())
+        self._entrance, self._decoder, self._room = entrance, decoder, room
+        self._limits, self._bare = limits, bare
+        self._taken: Counter[str] = Counter()
+
+    async def take(self, tenant: str, wanted: Watched) -> Place:
+        """A place for a camera, until `give_back`; raises a refusal if there are too many."""
+        grammar = grammar_of(wanted.json_schema, self._limits)
+        if grammar is not None:
+            await self._decoder.check_grammar(tenant, grammar)
+        if wanted.compare and self._bare is None:
+            raise bad_request(
+                "this server has no engine to compare with: start it with --compare, or leave"
+                " compare out"
+            )
+        if self._taken.total() >= self._limits.max_live:
+            metrics.TURNED_AWAY.labels("full").inc()
+            raise too_much("too many live cameras are connected")
+        if self._taken[tenant] >= self._limits.max_tenant_live:
+            metrics.TURNED_AWAY.labels("tenant").inc()
+            raise too_much("too many of your live cameras are connected")
+        self._entrance.memory.admit()
+        manner = Manner(wanted.system)
+        place = Place(
+            Gate(tenant, self._entrance, self._decoder, self._room, self._limits),
+            Session(self._target, self._loop, StreamKey(tenant, wanted.stream), manner),
+            self._bare.session(wanted.stream, tenant, manner) if self._bare else None,
+        )
+        self._count(tenant, 1)
+        return place
+
+    def give_back(self, tenant: str) -> None:
+        """One of the tenant's cameras is gone."""
+        self._count(tenant, -1)
+
+    def _count(self, tenant: str, by: int) -> None:
+        self._taken[tenant] += by
+        metrics.count_cameras(tenant, self._taken[tenant], self._taken.total())
+        if not self._taken[tenant]:
+            del self._taken[tenant]

@@ -1,0 +1,138 @@
+"""The cameras that tenants have registered for the server to read."""
+
+import asyncio
+from http import HTTPStatus
+
+from headstart.engine.host_facts import num_cores
+from headstart.live.sinks.opening import open_sink
+from headstart.live.sources.address import Address
+from headstart.live.sources.confined.boxed_stream import StreamLimits
+from headstart.live.sources.confined.shares import Shares
+from headstart.live.sources.opening import camera as open_camera
+from headstart.live.sources.source import Source
+from headstart.media.stream import StreamBounds
+from headstart_server.access_log import AccessLog
+from headstart_server.camera_access import CameraAccess
+from headstart_server.live.messages import Registration
+from headstart_server.live.places import CameraPlaces
+from headstart_server.live.source_camera import SourceCamera
+from headstart_server.live.source_intake import MAX_WAITING
+from headstart_server.refusal import RefusedError
+from headstart_server.settings import Limits
+
+MAX_ENDED = 8
+"""Cameras of one tenant that have ended and are still listed; the oldest go."""
+
+READING_PROCESSORS = 0.5
+"""Of all cameras together, in the server's process, which also answers its clients."""
+
+LOGGED = ("id", "source", "stream", "reason", "reconnects", "answers", "frames", "windows")
+"""What the access log gets of a camera that has ended."""
+
+
+class CameraRegistry:
+    """Made in an event loop and used from it only."""
+
+    def __init__(
+        self, places: CameraPlaces, access: CameraAccess, limits: Limits, access_log: AccessLog
+    ) -> None:
+        self._places, self._access, self._limits = places, access, limits
+        self._access_log = access_log
+        self._reading = Shares(READING_PROCESSORS)
+        self._decoding = Shares(min(limits.max_decoders, max(1, num_cores() // 2)))
+        self._of_tenant: dict[str, dict[str, SourceCamera]] = {}
+        """By id, in the order in which they were registered."""
+
+    @property
+    def num_waiting(self) -> int:
+        """Windows of all cameras that have ended and whose answer is not there yet."""
+        return sum(camera.num_waiting for camera in self._all())
+
+    async def register(self, tenant: str, wanted: Registration) -> SourceCamera:
+        """Begin to read a camera; raises a refusal if its address is not open, or all are taken."""
+        address = self._access.check_source(wanted.source)
+        url = None if wanted.hook is None else self._access.check_hook(wanted.hook)
+        place = await self._places.take(tenant, wanted)
+        try:
+            camera = SourceCamera(
+                place,
+                wanted,
+                self._source(tenant, address),
+                None if url is None else open_sink(url),
+                self._access_log.note_error,
+                self._over,
+            )
+        except Exception:  # no thread for the hook, say
+            self._places.give_back(tenant)
+            raise
+        self._of_tenant.setdefault(tenant, {})[camera.id] = camera
+        return camera
+
+    def of(self, tenant: str) -> list[SourceCamera]:
+        """A tenant's cameras, and those that ended last."""
+        return list(self._of_tenant.get(tenant, {}).values())
+
+    def find(self, tenant: str, id: str) -> SourceCamera:
+        """A tenant's camera; raises a refusal if there is none of this id."""
+        camera = self._of_tenant.get(tenant, {}).get(id)
+        if camera is None:
+            raise RefusedError(
+                HTTPStatus.NOT_FOUND, "you have no camera of this id; GET /v1/cameras lists yours"
+            )
+        return camera
+
+    def remove(self, tenant: str, id: str) -> None:
+        """End a camera and forget it."""
+        camera = self.find(tenant, id)
+        self._forget(camera)
+        camera.stop()
+
+    async def drain(self) -> None:
+        """Give the answers under way, and end every camera and its hook."""
+        cameras = self._all()
+        await asyncio.gather(*(camera.drain() for camera in cameras))
+        await asyncio.gather(*(camera.closed for camera in cameras))
+
+    def close(self) -> None:
+        """End every camera now."""
+        for camera in self._all():
+            camera.close()
+
+    def _all(self) -> list[SourceCamera]:
+        return [camera for cameras in self._of_tenant.values() for camera in cameras.values()]
+
+    def _source(self, tenant: str, address: Address) -> Source:
+        bounds = StreamBounds(
+            max_pixels=self._limits.max_frame_pixels,
+            max_fps=min(StreamBounds.max_fps, self._limits.live_frames_per_minute / 60),
+        )
+        limits = StreamLimits(bounds)
+        return open_camera(
+            address,
+            limits,
+            name=address.place,
+            max_waiting=MAX_WAITING,
+            reading=self._reading.share(tenant),
+            decoding=self._decoding.share(tenant),
+        )
+
+    def _over(self, camera: SourceCamera) -> None:
+        """It holds nothing any more but its newest answers."""
+        camera.close()
+        # Not before: who registers cameras without end has only so many processes.
+        camera.closed.add_done_callback(lambda _: self._places.give_back(camera.tenant))
+        described = camera.described()
+        self._access_log.note(
+            event="camera",
+            tenant=camera.tenant or None,
+            **{name: described[name] for name in LOGGED},
+        )
+        ended = [one for one in self.of(camera.tenant) if one.is_over]
+        for one in ended[:-MAX_ENDED]:
+            self._forget(one)
+
+    def _forget(self, camera: SourceCamera) -> None:
+        cameras = self._of_tenant[camera.tenant]
+        del cameras[camera.id]
+        if not cameras:
+            del self._of_tenant[camera.tenant]

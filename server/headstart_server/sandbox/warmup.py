@@ -1,0 +1,37 @@
+"""Decodes a small file of each kind before workers are forked.
+
+Packages import parts of themselves on first use, which a confined worker cannot do.
+"""
+
+import io
+from contextlib import suppress
+
+import cv2
+import PIL.Image
+
+from headstart.live.sources.confined.small_video import SMALL_PACKETS, small_video
+from headstart.media.packets import PacketDecoder
+from headstart.media.readers.preloading import preload
+from headstart_server.sandbox.vllm_media import Bounds, Loaders
+
+_BOUNDS = Bounds(max_frame_pixels=1 << 20, max_clip_pixels=1 << 20, max_video_s=60)
+
+
+def warm_up(loaders: Loaders) -> None:
+    """Decode one file of each kind, whole and damaged."""
+    cv2.setNumThreads(0)  # a process with threads cannot be forked safely
+    preload()
+    PIL.Image.init()
+    for kind in ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"):
+        file = io.BytesIO()
+        PIL.Image.new("RGB", (16, 16)).save(file, kind)
+        loaders.picture(file.getvalue(), _BOUNDS)
+        with suppress(Exception):
+            loaders.picture(file.getvalue()[:-20], _BOUNDS)
+    loaders.video(small_video(), _BOUNDS, is_jpegs=False)
+    with suppress(Exception):
+        loaders.video(small_video()[:300], _BOUNDS, is_jpegs=False)
+    for codec, packet in SMALL_PACKETS.items():
+        PacketDecoder(codec, _BOUNDS.max_frame_pixels).decode(packet)
+        with suppress(Exception):
+            PacketDecoder(codec, _BOUNDS.max_frame_pixels).decode(packet[:-4])

@@ -1,0 +1,358 @@
+"""A server's settings: one TOML file, of which only the keys are read again while it runs.
+
+[server]                         # every table may be left out
+target = "path/or/name"
+drafter = "path/or/name"
+port = 8000
+
+[tenants]                        # or open = true under [server], for no keys at all
+fleet-north = ["sk-..."]         # see auth.py
+
+[operators]                      # see all metrics, send no requests
+prometheus = ["sk-..."]
+
+[limits]
+max_requests = 64
+
+[media]                          # no files and no hosts unless named here
+root = "/srv/clips"
+domains = ["clips.example.org"]
+
+[cameras]                        # no cameras read by the server, and no hooks, unless named here
+hosts = ["192.168.1.20"]
+
+[memory]                         # how long answers are remembered, and where they are kept
+keep_days = 7                    # see memory/keeping.py
+
+[vllm]                           # any of vLLM's own arguments, by its names
+max_model_len = 4096
+"""
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self, get_type_hints
+from urllib.parse import urlsplit
+
+from headstart.engine.drafter.placement import EngineResources
+from headstart.engine.options import EventDrafter, EventTower, event_model
+from headstart.errors import HeadstartError
+from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
+from headstart_server.auth import Keys
+from headstart_server.camera_access import CameraAccess
+from headstart_server.memory.keeping import MemoryKeeping
+
+CONFIG_VARIABLE = "HEADSTART_CONFIG"
+DEFAULT_DRAFT_TOKENS = 32
+_PLAIN = frozenset(
+    {
+        "target",
+        "drafter",
+        "whole_drafter",
+        "host",
+        "port",
+        "max_draft_tokens",
+        "warm_memory",
+        "open",
+        "compare",
+    }
+)
+_PATHS = ("memory_log", "bridge", "log", "answer_log", "demo")
+MEDIA_ENTRIES = {"root": str, "domains": list}
+"""The entries of [media] and the type of each."""
+
+
+class SettingsError(HeadstartError):
+    """The settings cannot work."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one request, of one tenant, and of all tenants together."""
+
+    max_requests: int = 64
+    """In flight, of all tenants; more are refused with 429."""
+    max_tenant_requests: int = 32
+    """In flight, of one tenant."""
+    requests_per_minute: int = 24_000
+    """Of all tenants; a minute's worth may come at once, more are refused with 429."""
+    tenant_requests_per_minute: int = 6_000
+    """The same, of one tenant."""
+    tokens_per_minute: int = 40_000_000
+    """Of prompts and answers, of all tenants. They are charged after they are computed, so a rate
+    can be exceeded; further requests are then refused until enough time has passed."""
+    tenant_tokens_per_minute: int = 10_000_000
+    """The same, of one tenant."""
+    max_body_bytes: int = 32 << 20
+    """Of one request; more gets 413."""
+    max_bodies_bytes: int = 512 << 20
+    """Bodies of all requests in flight."""
+    max_tenant_bodies_bytes: int = 256 << 20
+    """The same, of one tenant."""
+    max_choices: int = 8
+    """Answers to one request (``n``)."""
+    max_messages: int = 256
+    """Of one request."""
+    max_text_characters: int = 1 << 18
+    """Of one request: messages, prompts, tools, all its texts together."""
+    max_grammar_bytes: int = 64 << 10
+    """Of a JSON schema, regular expression or grammar that constrains the answer."""
+    grammar_s: float = 2.0
+    """Processor time to compile a grammar, s."""
+    max_clips: int = 8
+    """Videos and pictures of one request."""
+    max_frame_pixels: int = 4096 * 2304
+    """Of one frame or picture, decoded."""
+    max_clip_pixels: int = 96 << 20
+    """Of all frames taken from one video."""
+    max_video_s: int = 600
+    """Duration of a video, s."""
+    max_media_file_bytes: int = 256 << 20
+    """Of a file below the media root, or fetched from an open domain."""
+    max_decoders: int = 4
+    """Processes that decode videos, pictures and events. Live cameras with encoded video have one
+    more each, but no more than these compute at once."""
+    decoder_bytes: int = 1 << 30
+    """Memory of one such process, without the frames it returns."""
+    decode_s: float = 15.0
+    """Processor time to decode one video, picture or recording, s; at most 4 s and one more a MiB
+    of the file."""
+    max_media_bytes: int = 1 << 30
+    """Decoded media of all requests in flight."""
+    max_tenant_media_bytes: int = 512 << 20
+    """The same, of one tenant."""
+    max_memory_bytes: int = DEFAULT_MAX_BYTES
+    """Answers remembered to draft from, of all tenants."""
+    max_tenant_memory_bytes: int = DEFAULT_MAX_TENANT_BYTES
+    """The same, of one tenant; its oldest streams are forgotten first."""
+    max_tenant_log_bytes: int = 64 << 20
+    """Of one tenant's log of answers, where `answer_log` is set; its oldest half makes room."""
+    max_events: int = 5_000_000
+    """Read of one recording."""
+    max_window_us: int = 10_000_000
+    """Window of events in one request, µs."""
+    max_uploads: int = 64
+    """Kept for one tenant; its oldest is removed when another comes."""
+    max_upload_bytes: int = 256 << 20
+    """All uploads of one tenant together."""
+    max_all_uploads: int = 512
+    """Of all tenants. When they are full, an upload of another tenant gets 507."""
+    max_all_upload_bytes: int = 1 << 30
+    """All of them together."""
+    max_live: int = 32
+    """Live cameras of all tenants, those whose connection broke and those that the server reads
+    included."""
+    max_tenant_live: int = 16
+    """The same, of one tenant; also its connections that have not named a camera yet."""
+    max_live_message_bytes: int = 4 << 20
+    """Of one message of a live camera: a picture, events, a text. A longer one is not read, and
+    closes the socket with 1009."""
+    max_live_waiting_bytes: int = 16 << 20
+    """Pictures and events of one camera that wait to be decoded; with more, windows are lost."""
+    live_frames_per_minute: int = 3600
+    """Of one camera; with more, whole windows are lost. A minute's worth may come at once. A
+    connection is read at most at four times as many messages."""
+    live_idle_s: float = 60.0
+    """Time without a message of a live camera until it is ended, s."""
+    live_resume_s: float = 30.0
+    """Time to connect again for a camera whose connection broke, s."""
+    min_free_bytes: int = 512 << 20
+    """Free memory, of the machine and of the cgroup; with less, new requests get 503."""
+    heartbeat_s: float = 30.0
+    """If the engine does not respond for so long, the server is not ready, s."""
+    body_s: float = 60.0
+    """Time for a client to send its request, s."""
+    request_s: float = 300.0
+    """Time for a request altogether, s."""
+    drain_s: float = 30.0
+    """Time for requests in flight to end after SIGTERM, s."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 < value < math.inf:
+                raise SettingsError(f"[limits] {name} is {value}; give a number above 0")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that configures a server."""
+
+    target: str = ""
+    """The model that answers: a directory, or a name on the hub."""
+    drafter: str | None = None
+    """An EventGPT that drafts from the events of a request; beside a bridge its tower only."""
+    whole_drafter: bool = False
+    """Whether the drafter drafts and is previewed beside a bridge too, as without one."""
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: int = 8000
+    """Port to listen on."""
+    max_draft_tokens: int = DEFAULT_DRAFT_TOKENS
+    """Verified in one pass; 0 keeps vLLM's own scheduler and drafts nothing."""
+    warm_memory: bool = True
+    """Whether a stream may be drafted for from the other streams of its tenant."""
+    memory_log: Path | None = None
+    """Answers to draft from at the start, a file that ``headstart train memory`` has written."""
+    bridge: Path | None = None
+    """A learned drafter, a directory that ``headstart train bridge`` has written."""
+    log: Path | None = None
+    """File of the access log; standard error if none."""
+    answer_log: Path | None = None
+    """A directory in which each tenant's answers are kept to learn from; none are if none."""
+    demo: Path | None = None
+    """A directory of clips that the page offers."""
+    open: bool = False
+    """Whether requests need no key; all clients are then one tenant."""
+    compare: bool = False
+    """Whether an engine of vLLM alone runs beside the target, for live cameras to compare with."""
+    origins: tuple[str, ...] = ()
+    """Web pages of these origins may use an open server, besides its own. It answers to the names
+    of their hosts too, besides addresses and ``localhost``."""
+    path: Path | None = None
+    """The file these settings were read from."""
+    keys: Keys = field(default_factory=Keys)
+    limits: Limits = field(default_factory=Limits)
+    media_root: Path | None = None
+    """Requests may name files below it."""
+    media_domains: tuple[str, ...] = ()
+    """Requests may name addresses on these hosts; redirects are not followed."""
+    cameras: CameraAccess = field(default_factory=CameraAccess)
+    """Where cameras may be that the server reads itself."""
+    memory: MemoryKeeping = field(default_factory=MemoryKeeping)
+    """How long answers are remembered, and where they are kept."""
+    vllm: Mapping[str, Any] = field(default_factory=dict)
+    """Any of vLLM's own arguments, by its names."""
+    drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
+    """The same, for the drafter's engine."""
+    drafter_resources: EngineResources = field(default_factory=EngineResources)
+    """Where the drafter computes; found at start-up, not configured."""
+
+    def __post_init__(self) -> None:
+        if self.media_root is not None and not self.media_root.is_dir():
+            raise SettingsError(f"the media root {self.media_root} is not a directory")
+        if self.demo is not None and not self.demo.is_dir():
+            raise SettingsError(f"{self.demo}, for the page's clips, is not a directory")
+        logs = self.answer_log
+        if logs is not None and logs.exists() and not logs.is_dir():
+            raise SettingsError(
+                f"{logs}, for logs of answers, is not a directory: name one as answer_log"
+            )
+        if self.drafter is not None and self.is_data_parallel:
+            raise SettingsError(
+                "A drafter is heard by one engine, not by data_parallel_size of them: start one"
+                " server for each, or leave the drafter out"
+            )
+
+    def check_auth(self) -> None:
+        """Raise unless there are tenants' keys or the server is open, and not both."""
+        if self.open and (self.keys.keys or self.keys.tenants):
+            raise SettingsError(
+                "the server is open and has keys too; leave out --open (open = true under"
+                " [server]), or the tables [tenants] and [operators]"
+            )
+        if not self.open and not self.keys.has_tenant_key:
+            raise SettingsError(
+                "every request would be refused: name tenants and their keys under [tenants] in"
+                " the settings, or ask for no keys with --open (open = true under [server])"
+            )
+
+    @property
+    def event_drafter(self) -> EventDrafter | EventTower | None:
+        """The drafter beside the target, where one is configured."""
+        if self.drafter is None:
+            return None
+        bridge = None if self.whole_drafter else self.bridge
+        return event_model(self.drafter, self.drafter_vllm, bridge)
+
+    @property
+    def is_data_parallel(self) -> bool:
+        """Whether several engines answer, each with its own memory of answers."""
+        return self.vllm.get("data_parallel_size", 1) not in (1, None)
+
+    @classmethod
+    def server_entries(cls) -> dict[str, Any]:
+        """The entries of [server] and the type of each."""
+        hints = get_type_hints(cls)
+        plain = {name: hint for name, hint in hints.items() if name in _PLAIN}
+        return {**plain, **dict.fromkeys(_PATHS, str), "origins": list}
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a TOML file."""
+        try:
+            tables = tomllib.loads(path.read_text())
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+        return replace(cls.of(tables), path=path.absolute())
+
+    @classmethod
+    def of(cls, tables: Mapping[str, Any]) -> Self:
+        """Read the tables of a TOML file."""
+        known = {"server", "tenants", "operators", "limits", "media", "cameras"}
+        known |= {"memory", "vllm", "drafter_vllm"}
+        for name, table in tables.items():
+            if name not in known or not isinstance(table, dict):
+                raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
+        media = _checked("media", tables.get("media", {}), MEDIA_ENTRIES)
+        server = _checked("server", tables.get("server", {}), cls.server_entries())
+        for name in _PATHS:
+            if name in server:
+                server[name] = Path(server[name])
+        if "origins" in server:
+            server["origins"] = _origins(server["origins"])
+        limits = _checked("limits", tables.get("limits", {}), get_type_hints(Limits))
+        keys = Keys.of(tables)
+        if "tenants" in tables and not keys.has_tenant_key:
+            raise SettingsError(
+                "[tenants] holds no key, so every request would be refused; add a key, or leave"
+                " the table out"
+            )
+        return cls(
+            **server,
+            keys=keys,
+            limits=Limits(**limits),
+            media_root=Path(media["root"]).resolve() if "root" in media else None,
+            media_domains=tuple(str(domain) for domain in media.get("domains", ())),
+            cameras=CameraAccess.of(tables.get("cameras", {})),
+            memory=MemoryKeeping.of(tables.get("memory", {})),
+            vllm=tables.get("vllm", {}),
+            drafter_vllm=tables.get("drafter_vllm", {}),
+        )
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Read the file that ``HEADSTART_CONFIG`` names, for a vLLM started without our command."""
+        path = os.environ.get(CONFIG_VARIABLE)
+        if not path:
+            raise SettingsError(
+                f"every request would be refused: set {CONFIG_VARIABLE} to a file with keys under"
+                " [tenants], or with open = true under [server]"
+            )
+        settings = cls.read(Path(path))
+        settings.check_auth()
+        return settings
+
+
+def _origins(given: list[Any]) -> tuple[str, ...]:
+    for origin in given:
+        parts = urlsplit(origin) if isinstance(origin, str) else None
+        if parts is None or not parts.hostname or origin != f"{parts.scheme}://{parts.netloc}":
+            raise SettingsError(
+                f"[server] origins holds {origin!r}; give the scheme, host and port of a page, such"
+                ' as "https://cameras.example.org" or "http://127.0.0.1:9000"'
+            )
+    return tuple(origin.lower() for origin in given)
+
+
+def _checked(name: str, table: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a table; raises if an entry is unknown or of the wrong type."""
+    for key, value in table.items():
+        if key not in kinds:
+            raise SettingsError(f"[{name}] {key} is not one of: {', '.join(sorted(kinds))}")
+        kind = (int, float) if kinds[key] is float else kinds[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise SettingsError(f"[{name}] {key} is {value!r}, which is of the wrong type")
+    return dict(table)

@@ -1,0 +1,1 @@
+"""Programs for whoever raises the version of vLLM."""
