@@ -24,6 +24,7 @@ DISTRIBUTIONS = {
     ".": ("pyproject.toml", "VERSION", "README.md", "LICENSE", "src"),
     "client": (".",),
     "server": (".",),
+    "research": (".",),
     "lab": (".",),
 }
 """By its folder: what of it goes into a distribution's build."""

@@ -19,15 +19,15 @@ from typing import TypeVar
 
 import numpy as np
 
-from headstart.bench.log import read_log
-from headstart.bench.percentiles import percentile
-from headstart.bench.replay import DraftLimits, replay
 from headstart.bridges.bridge import Bridge
 from headstart.bridges.network import BridgeNetwork, Guesses, Reading
 from headstart.bridges.pooling import TARGET_FEATURES
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest
 from headstart.speculation.memory import Memory
+from headstart_research.bench.log import read_log
+from headstart_research.bench.percentiles import percentile
+from headstart_research.bench.replay import DraftLimits, replay
 
 LIMITS = DraftLimits(first=64, later=32)
 Done = TypeVar("Done")

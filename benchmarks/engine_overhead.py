@@ -54,9 +54,9 @@ def main() -> None:
     from vllm import LLM, SamplingParams
 
     from headstart import Headstart, Video
-    from headstart.bench.run import REST_S
     from headstart.models.video_llava.prompt import video_prompt
     from headstart_lab.tiny import TinyVideoLlava
+    from headstart_research.bench.run import REST_S
 
     with tempfile.TemporaryDirectory() as directory, ExitStack() as engines:
         target = Path(directory) / "target"

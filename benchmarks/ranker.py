@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from headstart.bench.log import LoggedAnswer, read_log
-from headstart.bench.percentiles import percentile
-from headstart.bench.replay import DraftLimits, Replay, replay
 from headstart.speculation.drafter import Drafter, DraftRequest
 from headstart.speculation.memory import Memory
 from headstart.speculation.ranker import Ranker
+from headstart_research.bench.log import LoggedAnswer, read_log
+from headstart_research.bench.percentiles import percentile
+from headstart_research.bench.replay import DraftLimits, Replay, replay
 
 NUM_RESAMPLES = 2000
 

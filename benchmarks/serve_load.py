@@ -43,8 +43,8 @@ from rich.console import Console
 from rich.table import Table
 from tests.serve.servers import asking, chunks_of, content_of, with_events
 
-from headstart.bench.arrivals import Arrival, arrivals
-from headstart.bench.open_loop import ask_on_arrival
+from headstart_research.bench.arrivals import Arrival, arrivals
+from headstart_research.bench.open_loop import ask_on_arrival
 
 NUM_CLIPS = 160
 VLLM, MEMORY, DRAFTED, FAULTY = (

@@ -14,9 +14,9 @@ import argparse
 import json
 from pathlib import Path
 
-from headstart.bench.log import LoggedAnswer, WordTokens
-from headstart.bench.replay import DraftLimits, methods, replay
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart_research.bench.log import LoggedAnswer, WordTokens
+from headstart_research.bench.replay import DraftLimits, methods, replay
 
 
 def read(file: Path) -> list[LoggedAnswer]:

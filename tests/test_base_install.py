@@ -28,9 +28,12 @@ def requirements(distribution: str, found: set[str]) -> set[str]:
     return found
 
 
-def requirements_directory(site: Path) -> Path:
-    """Fill a directory with headstart's own requirements and nothing more."""
-    for name in requirements("headstart", set()):
+def requirements_directory(site: Path, *more: str) -> Path:
+    """Fill a directory with headstart's own requirements and nothing more.
+
+    Of distributions that are named too it holds what they register; their modules lie beside it.
+    """
+    for name in {*requirements("headstart", set()), *more}:
         for file in importlib.metadata.files(name) or ():
             top = file.parts[0]
             link = site / top
@@ -42,6 +45,12 @@ def requirements_directory(site: Path) -> Path:
 @pytest.fixture(scope="module")
 def base_install(tmp_path_factory):
     return requirements_directory(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="module")
+def research_install(tmp_path_factory):
+    """The same, where the commands of research are registered."""
+    return requirements_directory(tmp_path_factory.mktemp("research"), "headstart-research")
 
 
 def run(base_install, code, *arguments, beside=()):
@@ -121,17 +130,19 @@ def test_an_error_is_a_message_without_a_traceback(base_install):
     assert "Traceback" not in done.stderr
 
 
-def test_planning_needs_no_engine(base_install):
+def test_planning_needs_no_engine(research_install):
     code = "from headstart.cli import app; app(sys.argv[1:])"
-    done = run(base_install, code, "plan", "--prefill-ms", "326", "--step-ms", "13.8")
+    words = ("plan", "--prefill-ms", "326", "--step-ms", "13.8")
+    done = run(research_install, code, *words, beside=("research",))
     assert done.returncode == 0, done.stderr
     assert '"break_even"' in done.stdout
 
 
-def test_measuring_says_what_to_install(base_install, video, tmp_path):
+def test_measuring_says_what_to_install(research_install, video, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
-    options = [f"--folder={video.parent}", "--method=none", "--answers=2", "--warmup=0"]
-    done = run(base_install, code, "bench", "--target=nowhere", f"--out={tmp_path}", *options)
+    words = ["bench", "--target=nowhere", f"--out={tmp_path}"]
+    words += [f"--folder={video.parent}", "--method=none", "--answers=2", "--warmup=0"]
+    done = run(research_install, code, *words, beside=("research",))
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr
 
@@ -164,18 +175,29 @@ except HeadstartError as error:
     assert "pip install 'headstart[mqtt]'" in done.stdout, done.stderr
 
 
-def test_collecting_says_what_to_install(base_install, tmp_path):
+def test_collecting_says_what_to_install(research_install, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
-    done = run(base_install, code, "collect", "--target=nowhere", f"--out={tmp_path / 'out'}")
+    words = ("collect", "--target=nowhere", f"--out={tmp_path / 'out'}")
+    done = run(research_install, code, *words, beside=("research",))
     assert done.returncode == 1
     assert "pip install 'headstart[train]'" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
 
 
-def test_evaluating_says_what_to_install(base_install, tmp_path):
+def test_evaluating_says_what_to_install(research_install, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
-    done = run(base_install, code, "eval", str(tmp_path))
+    done = run(research_install, code, "eval", str(tmp_path), beside=("research",))
     assert done.returncode == 1
     assert "pip install 'headstart[train]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_bench_without_recordings_says_what_to_install(research_install, tmp_path):
+    code = "from headstart.cli import app; app(sys.argv[1:])"
+    words = ("bench", "--target=nowhere", f"--out={tmp_path}")
+    done = run(research_install, code, *words, beside=("research",))
+    assert done.returncode == 1
+    assert "pip install ./lab" in done.stderr
+    assert "--folder" in done.stderr
     assert "Traceback" not in done.stderr

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from benchmarks.figures import load, load_picture
 
-from headstart.bench.result import BARE
+from headstart_research.bench.result import BARE
 from tests.bench.played import OPEN_METHODS, OPEN_SHARES, played_open_result, played_result
 
 

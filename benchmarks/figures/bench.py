@@ -114,8 +114,8 @@ def json_answers() -> str:
 
 def forecasts() -> str:
     """How far the planner's forecasts of every method are from what was measured."""
-    from headstart.bench.calibration import check_forecasts
-    from headstart.bench.result import BenchResult
+    from headstart_research.bench.calibration import check_forecasts
+    from headstart_research.bench.result import BenchResult
 
     runs = {
         "": "one camera",

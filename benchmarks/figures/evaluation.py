@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.figures.results import markdown, result
 
-from headstart.evaluation.picture import drawn
+from headstart_research.evaluation.picture import drawn
 
 RUN = "eval_lab-pair"
 SEEDS = "eval_lab-pair_three-seeds"

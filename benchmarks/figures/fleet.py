@@ -7,8 +7,8 @@ from typing import Any
 from benchmarks.figures.picture import STYLE, line, rect, text
 from benchmarks.figures.results import NOT_KEPT, is_kept, markdown, result
 
-from headstart.bench.svg import Scale
-from headstart.planner.fleet.size import crowded_share
+from headstart_research.bench.svg import Scale
+from headstart_research.planning.fleet.size import crowded_share
 
 PICTURE = Path("docs/pictures/fleet.svg")
 WIDTH, HEIGHT = 820, 340

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.figures.bench import PASSES, Column, Measured, ratio, table
 from benchmarks.figures.results import markdown, result
 
-from headstart.bench.result import BARE
+from headstart_research.bench.result import BARE
 
 RUN = "live"
 METHODS = {

@@ -11,8 +11,8 @@ from statistics import median
 from benchmarks.figures.bench import file_of
 from benchmarks.figures.results import markdown, path_of
 
-from headstart.bench.goodput import goodput, limit_s
-from headstart.bench.result import BARE, BenchResult, PlayedLoad
+from headstart_research.bench.goodput import goodput, limit_s
+from headstart_research.bench.result import BARE, BenchResult, PlayedLoad
 
 OPEN_RUN, OPEN = "open-16", "open-16"
 CLOSED_RUN, CLOSED = "closed-16", "streams-16"

@@ -5,9 +5,9 @@ from pathlib import Path
 from benchmarks.figures.load import OPEN, OPEN_RUN, PERCENTS, kept, loads_of, methods_in
 from benchmarks.figures.picture import STYLE, line, rect, text
 
-from headstart.bench.goodput import limit_s
-from headstart.bench.result import BARE, BenchResult
-from headstart.bench.svg import Scale
+from headstart_research.bench.goodput import limit_s
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.bench.svg import Scale
 
 PICTURE = Path("docs/pictures/load.svg")
 WIDTH, HEIGHT = 820, 330

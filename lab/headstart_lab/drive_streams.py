@@ -4,11 +4,11 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from headstart.media.clip import Clip
-from headstart.media.clip_stream import ClipStream
 from headstart_lab.errors import LabError
 from headstart_lab.split import Split
 from headstart_lab.workloads import ROTATING
 from headstart_lab.world.drive import Drive
+from headstart_research.bench.clip_stream import ClipStream
 
 FIRST_DRIVE = 10_000
 """The pair was trained on the drives before it."""

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from headstart.bench.arrivals import Load
-from headstart.bench.workloads import Item, Workload, rotating
 from headstart.media.clip import Clip
 from headstart_lab.language.questions import Question
 from headstart_lab.split import Split
 from headstart_lab.world.drive import Drive
+from headstart_research.bench.arrivals import Load
+from headstart_research.bench.workloads import Item, Workload, rotating
 
 STREAMS = (2, 4, 8, 16)
 OPEN_STREAMS = (8, 16)

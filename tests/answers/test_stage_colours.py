@@ -7,7 +7,7 @@ import pytest
 
 from headstart.answers.stage_colours import STAGE_COLOURS
 from headstart.answers.timeline import Stage
-from headstart.bench.svg import PALETTE, STYLE
+from headstart_research.bench.svg import PALETTE, STYLE
 from headstart_server.page import PAGE
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"

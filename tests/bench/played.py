@@ -3,9 +3,9 @@
 import random
 from dataclasses import replace
 
-from headstart.bench.result import BARE, BenchResult, Block, PlayedLoad
-from headstart.bench.sample import Sample
-from headstart.planner.costs import Costs
+from headstart_research.bench.result import BARE, BenchResult, Block, PlayedLoad
+from headstart_research.bench.sample import Sample
+from headstart_research.planning.costs import Costs
 
 COSTS = Costs(
     prefill_s=0.300,

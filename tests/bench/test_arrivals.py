@@ -5,8 +5,8 @@ from statistics import fmean, stdev
 
 import pytest
 
-from headstart.bench.arrivals import Load, arrivals
 from headstart.errors import BenchError
+from headstart_research.bench.arrivals import Load, arrivals
 
 
 def test_every_stream_gets_its_questions_in_turn_and_in_order():

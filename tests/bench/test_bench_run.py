@@ -7,10 +7,10 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from headstart.bench.methods import Rig
-from headstart.bench.result import BARE, BenchResult
 from headstart.cli import app
 from headstart_lab.street import street_video
+from headstart_research.bench.methods import Rig
+from headstart_research.bench.result import BARE, BenchResult
 
 WORKLOADS = {"fixed": 1, "json": 1, "streams-2": 2}
 """Name and number of streams."""
@@ -24,7 +24,7 @@ def headstart(*arguments: str) -> Result:
     No time is looked at, so the engines need no rests.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headstart.bench.run.REST_S", 0.0)
+        patch.setattr("headstart_research.bench.run.REST_S", 0.0)
         return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "140"})
 
 

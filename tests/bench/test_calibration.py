@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from headstart.bench.calibration import (
+from headstart_research.bench.calibration import (
     check_forecasts,
     drafting_costs,
     plain_costs,
     survival_of,
 )
-from headstart.bench.result import BARE
+from headstart_research.bench.result import BARE
 from tests.bench.played import COSTS, played_open_result, played_result, played_sample
 
 

@@ -5,10 +5,16 @@ from typing import NamedTuple
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.bench.equality import ALONE, DRAFTED, compare, first_difference, num_different
-from headstart.bench.workloads import Workload, rotating
 from headstart.engine.manner import Manner
 from headstart.engine.target import _margins
+from headstart_research.bench.equality import (
+    ALONE,
+    DRAFTED,
+    compare,
+    first_difference,
+    num_different,
+)
+from headstart_research.bench.workloads import Workload, rotating
 from tests.models.oracle import random_asked
 
 QUESTION = "What has just been seen?"

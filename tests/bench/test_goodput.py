@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from headstart.bench.goodput import goodput, limit_s
-from headstart.bench.result import BARE, BenchResult, PlayedLoad
+from headstart_research.bench.goodput import goodput, limit_s
+from headstart_research.bench.result import BARE, BenchResult, PlayedLoad
 from tests.bench.played import CAPACITY, played_open_result
 
 WORKLOAD = "open-4"

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.bench.gpu_parts import GpuParts
-from headstart.bench.methods import Method, Rig
-from headstart.bench.result import BenchResult
-from headstart.bench.run import BenchPlan
-from headstart.bench.workloads import Item, Workload, rotating
 from headstart.errors import BenchError, EngineStartError
+from headstart_research.bench.gpu_parts import GpuParts
+from headstart_research.bench.methods import Method, Rig
+from headstart_research.bench.result import BenchResult
+from headstart_research.bench.run import BenchPlan
+from headstart_research.bench.workloads import Item, Workload, rotating
 from tests.models.oracle import random_asked
 
 QUESTION = "What has just been seen?"

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from headstart.bench import cards
-from headstart.bench.engine_log import kept_output, last_lines
-from headstart.bench.gpu_report import FILE, LOG, GpuReport, Part, read
-from headstart.bench.gpu_report_page import SEND, page, summary
 from headstart.errors import BenchError
+from headstart_research.bench import cards
+from headstart_research.bench.engine_log import kept_output, last_lines
+from headstart_research.bench.gpu_report import FILE, LOG, GpuReport, Part, read
+from headstart_research.bench.gpu_report_page import SEND, page, summary
 from tests.bench.played import played_result
 
 ABOUT = {"date": "2026-11-18 12:00 UTC", "machine": "arithmetic", "options": {"words": False}}

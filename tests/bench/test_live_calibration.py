@@ -6,10 +6,10 @@ from statistics import fmean
 
 import pytest
 
-from headstart.bench.live_calibration import live_calibration
-from headstart.bench.result import BARE, BenchResult
 from headstart.errors import PlanningError
-from headstart.planner.live import LiveWindow, live_forecasts
+from headstart_research.bench.live_calibration import live_calibration
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.planning.live import LiveWindow, live_forecasts
 
 KEPT = (
     Path(__file__).parents[2]

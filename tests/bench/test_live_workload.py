@@ -5,7 +5,8 @@ import json
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.bench.cameras import (
+from headstart_lab.workloads import FRAME_S
+from headstart_research.bench.cameras import (
     WARMUP_WINDOWS,
     CameraLoad,
     CamerasHeld,
@@ -14,11 +15,10 @@ from headstart.bench.cameras import (
     Phase,
     most,
 )
-from headstart.bench.methods import Method
-from headstart.bench.result import BARE, BenchResult
-from headstart.bench.run import BenchPlan, Run
-from headstart.bench.workloads import Workload, lab_workloads, rotating
-from headstart_lab.workloads import FRAME_S
+from headstart_research.bench.methods import Method
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.bench.run import BenchPlan, Run
+from headstart_research.bench.workloads import Workload, lab_workloads, rotating
 from tests.bench.played import played_result
 from tests.bench.test_workload_json import Borrowed
 from tests.models.oracle import random_asked

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("vllm", reason="needs the engine")
 
-from headstart.bench.methods import Rig
+from headstart_research.bench.methods import Rig
 
 BRIDGE, LOG = Path("a-bridge"), Path("site.jsonl")
 

@@ -4,9 +4,9 @@ from threading import Barrier
 
 import pytest
 
-from headstart.bench import open_loop
-from headstart.bench.arrivals import Arrival, arrivals
-from headstart.bench.open_loop import ask_on_arrival
+from headstart_research.bench import open_loop
+from headstart_research.bench.arrivals import Arrival, arrivals
+from headstart_research.bench.open_loop import ask_on_arrival
 
 
 class Clock:

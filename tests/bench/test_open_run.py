@@ -11,15 +11,15 @@ import pytest
 
 from headstart.answers.answer import Answer
 from headstart.answers.timeline import Timeline
-from headstart.bench import trial
-from headstart.bench.arrivals import Arrival, Load
-from headstart.bench.capacity import capacity
-from headstart.bench.methods import Method
-from headstart.bench.result import BARE, BenchResult
-from headstart.bench.run import BenchPlan, Run
-from headstart.bench.workloads import Item, Workload, closed_loops, lab_workloads
 from headstart.errors import BenchError
 from headstart.media.clip import ClipFiles
+from headstart_research.bench import trial
+from headstart_research.bench.arrivals import Arrival, Load
+from headstart_research.bench.capacity import capacity
+from headstart_research.bench.methods import Method
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.bench.run import BenchPlan, Run
+from headstart_research.bench.workloads import Item, Workload, closed_loops, lab_workloads
 
 METHODS = [Method(name, name) for name in (BARE, "memory", "cascade")]
 LOADS = (Load(0.5), Load(0.9), Load(0.7, burst=2))

@@ -3,12 +3,12 @@
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.bench.arrivals import Load
-from headstart.bench.methods import Method
-from headstart.bench.page import page
-from headstart.bench.result import BARE, BenchResult
-from headstart.bench.run import BenchPlan, Run
-from headstart.bench.workloads import Workload, rotating
+from headstart_research.bench.arrivals import Load
+from headstart_research.bench.methods import Method
+from headstart_research.bench.page import page
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.bench.run import BenchPlan, Run
+from headstart_research.bench.workloads import Workload, rotating
 from tests.bench.test_workload_json import Borrowed
 from tests.models.oracle import random_asked
 

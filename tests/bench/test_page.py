@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from headstart.bench.page import page
+from headstart_research.bench.page import page
 from tests.bench.played import OPEN_SHARES, played_open_result, played_result
 
 CHARTS = (

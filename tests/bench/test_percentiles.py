@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.bench.percentiles import percentile
+from headstart_research.bench.percentiles import percentile
 
 
 @pytest.mark.parametrize("percent", [50, 95, 99])

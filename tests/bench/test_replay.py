@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from headstart.bench.automaton import SubstringIndex
-from headstart.bench.baselines import PastOracle, RecentSuffix
-from headstart.bench.log import LoggedAnswer, cut, model_tokens, read_log
-from headstart.bench.replay import DraftLimits, OwnMemory, methods, replay
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
+from headstart_research.bench.automaton import SubstringIndex
+from headstart_research.bench.baselines import PastOracle, RecentSuffix
+from headstart_research.bench.log import LoggedAnswer, cut, model_tokens, read_log
+from headstart_research.bench.replay import DraftLimits, OwnMemory, methods, replay
 from tests.speculation.scripted import Script, Scripted
 
 LIMITS = DraftLimits()

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from headstart.bench.comparison import compare
-from headstart.bench.intervals import ratio_of_medians
-from headstart.bench.result import BARE, BenchResult
 from headstart.errors import BenchError
-from headstart.planner.costs import Costs
+from headstart_research.bench.comparison import compare
+from headstart_research.bench.intervals import ratio_of_medians
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.planning.costs import Costs
 from tests.bench.played import COSTS, played_open_result, played_result
 
 

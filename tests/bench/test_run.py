@@ -8,12 +8,12 @@ import pytest
 
 from headstart.answers.answer import Answer
 from headstart.answers.timeline import Timeline
-from headstart.bench.methods import Method
-from headstart.bench.result import BARE
-from headstart.bench.run import BenchPlan, Run
-from headstart.bench.workloads import Item, Workload
 from headstart.errors import BenchError, EngineStartError
 from headstart.media.clip import ClipFiles
+from headstart_research.bench.methods import Method
+from headstart_research.bench.result import BARE
+from headstart_research.bench.run import BenchPlan, Run
+from headstart_research.bench.workloads import Item, Workload
 
 METHODS = [Method(name, name) for name in (BARE, "memory", "cascade")]
 
@@ -99,7 +99,7 @@ def test_an_engine_is_asked_once_the_other_one_rests(monkeypatch, one_engine, nu
     def sleep(seconds: float) -> None:
         rests.append((seconds, len(bench.asked)))
 
-    monkeypatch.setattr("headstart.bench.trial.time.sleep", sleep)
+    monkeypatch.setattr("headstart_research.bench.trial.time.sleep", sleep)
     plan = BenchPlan(rounds=1, warmup=1, one_engine=one_engine, rest_s=1.1)
     Run(bench.start, METHODS[:2], [workload()], plan).run()
     assert rests == [(1.1, number) for number in range(num_rests)]

@@ -4,9 +4,9 @@ import json
 
 from headstart.answers.answer import Answer
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.bench.sample import Sample
 from headstart.speculation.draft import Draft
 from headstart.speculation.verdict import Verdict
+from headstart_research.bench.sample import Sample
 
 PLACE = {
     "workload": "fixed",

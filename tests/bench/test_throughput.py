@@ -4,8 +4,8 @@ import pytest
 
 from headstart.answers.answer import Answer
 from headstart.answers.timeline import Timeline
-from headstart.bench.asker import Asked
-from headstart.bench.throughput import Throughput
+from headstart_research.bench.asker import Asked
+from headstart_research.bench.throughput import Throughput
 
 
 def answered(*times: tuple[float, float, int]) -> list[Asked]:

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.bench.methods import Method
-from headstart.bench.result import BARE, BenchResult
-from headstart.bench.run import BenchPlan, Run
-from headstart.bench.sample import Sample
-from headstart.bench.workloads import Workload, lab_workloads, rotating
 from headstart_lab.language.phrases import PLAIN
 from headstart_lab.workloads import REPORT
+from headstart_research.bench.methods import Method
+from headstart_research.bench.result import BARE, BenchResult
+from headstart_research.bench.run import BenchPlan, Run
+from headstart_research.bench.sample import Sample
+from headstart_research.bench.workloads import Workload, lab_workloads, rotating
 from tests.bench.played import played_result
 from tests.models.oracle import random_asked
 

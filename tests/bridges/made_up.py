@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
-from headstart.collect.record import Record
+from headstart_research.collect.record import Record
 
 QUESTIONS = ("What is it?", "Where is it?", "Is it safe?")
 VOCABULARY_SIZE = 200

@@ -16,13 +16,13 @@ from headstart_lab.street import street_video
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.cli import app
-from headstart.cli.collect_progress import CollectProgress
-from headstart.collect.collection import Collection
-from headstart.collect.manifest import FILE
-from headstart.collect.shard_files import collected
 from headstart.media.events import SensorSize
 from headstart.media.simulation import simulate
 from headstart.media.writers.writing import write_recording
+from headstart_research.collect.collection import Collection
+from headstart_research.collect.manifest import FILE
+from headstart_research.collect.shard_files import collected
+from headstart_research.commands.collect_progress import CollectProgress
 from tests.collect.records import by_place
 from tests.waiting import wait_until
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.cli import app
-from headstart.evaluation import contenders
+from headstart_research.evaluation import contenders
 from tests.evaluation.made_up import TARGET, Seer, answers_of, bridge_directory, write_records
 
 QUESTIONS = ("What?", "Who?")

@@ -6,11 +6,11 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from headstart.bench.gpu_report import FILE, LOG, PAGE, read
-from headstart.bench.result import BARE, BenchResult
 from headstart.cli import app
 from headstart_lab.language.questions import Question
 from headstart_lab.street import street_video
+from headstart_research.bench.gpu_report import FILE, LOG, PAGE, read
+from headstart_research.bench.result import BARE, BenchResult
 
 OPTIONS = ("--clips=5", "--answers=4", "--warmup=1", "--rounds=1", "--max-tokens=12")
 ENGINE = (
@@ -24,7 +24,7 @@ PARTS = ("doctor", "equality, eager", "speed, files", "speed, live")
 def gpu_report(*arguments: str) -> Result:
     """Run the command in this process, which has imported vLLM. No time is looked at: no rests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headstart.bench.run.REST_S", 0.0)
+        patch.setattr("headstart_research.bench.run.REST_S", 0.0)
         return CliRunner().invoke(app, ["gpu-report", *arguments], env={"COLUMNS": "140"})
 
 

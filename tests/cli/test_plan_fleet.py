@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from headstart.cli.fleet_file import read_fleet
 from headstart.errors import PlanningError
+from headstart_research.commands.fleet_file import read_fleet
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet.toml"
 BY_HAND = """

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.bench.log import read_log
 from headstart.cli import app
 from headstart.cli.watch import summary
 from headstart.cli.watch_output import JsonLines, TextLines
@@ -30,6 +29,7 @@ from headstart.live.watching import WatchCounts
 from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Placement
 from headstart_lab.street import street_video
+from headstart_research.bench.log import read_log
 from tests.live.sinks.mosquitto import HAS_BROKER, Broker, Subscriber
 from tests.waiting import wait_until as until
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headstart.bridges.pooling import EARLIER, LAST
-from headstart.collect.record import Record
+from headstart_research.collect.record import Record
 
 FEATURES = (LAST, EARLIER)
 

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.collect.collection import Collection
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import collected
 from headstart.errors import CollectError
+from headstart_research.collect.collection import Collection
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import collected
 from tests.collect.silent import Silent
 from tests.collect.test_manifest import write_model
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from headstart.collect import clip_source
-from headstart.collect.clip_source import HELD_OUT, folder_source, lab_source
-from headstart.collect.shard import Shard
 from headstart.errors import CollectError
 from headstart_lab.drive_streams import FIRST_DRIVE, drive_streams
 from headstart_lab.split import Split
 from headstart_lab.street import street_video
 from headstart_lab.world.drive import Drive
+from headstart_research.collect import clip_source
+from headstart_research.collect.clip_source import HELD_OUT, folder_source, lab_source
+from headstart_research.collect.shard import Shard
 
 
 def test_a_folders_recordings_are_streams_of_seconds(tmp_path):

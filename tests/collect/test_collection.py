@@ -11,15 +11,15 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
-from headstart.collect.clip_source import ClipSource
-from headstart.collect.collection import Collection
-from headstart.collect.models import CollectedModels
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import collected
 from headstart.errors import CollectError, MediaError
 from headstart.media.clip import Clip
 from headstart.media.events import Events, SensorSize
 from headstart.media.video import Video
+from headstart_research.collect.clip_source import ClipSource
+from headstart_research.collect.collection import Collection
+from headstart_research.collect.models import CollectedModels
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import collected
 from tests.collect.records import by_place
 from tests.collect.silent import Silent
 from tests.collect.test_manifest import write_model

@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.bridges.pooling import EARLIER, LAST
-from headstart.collect.feature_shape import FeatureShape, feature_shapes
-from headstart.collect.record import Record
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import ShardFiles
 from headstart.errors import CollectError
+from headstart_research.collect.feature_shape import FeatureShape, feature_shapes
+from headstart_research.collect.record import Record
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import ShardFiles
 from tests.collect.records import FEATURES, clip_records
 
 

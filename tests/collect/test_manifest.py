@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.collect.checkpoint import Checkpoint
-from headstart.collect.clip_source import HELD_OUT
-from headstart.collect.manifest import FILE, Manifest, licence_of
 from headstart.errors import CollectError
+from headstart_research.collect.checkpoint import Checkpoint
+from headstart_research.collect.clip_source import HELD_OUT
+from headstart_research.collect.manifest import FILE, Manifest, licence_of
 
 TARGET = Checkpoint("target", "abc", "def", "apache-2.0")
 MANIFEST = Manifest(

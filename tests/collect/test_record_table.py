@@ -6,9 +6,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.collect.record import Record
-from headstart.collect.record_table import read_records, write_records
 from headstart.errors import CollectError
+from headstart_research.collect.record import Record
+from headstart_research.collect.record_table import read_records, write_records
 from tests.collect.records import FEATURES, clip_records, content
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from headstart.collect.shard import Shard
 from headstart.errors import CollectError
+from headstart_research.collect.shard import Shard
 
 STREAMS = [f"drive-{number}" for number in range(1000)]
 

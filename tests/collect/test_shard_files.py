@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.collect import shard_files
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import ShardFiles, collected
+from headstart_research.collect import shard_files
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import ShardFiles, collected
 from tests.collect.records import FEATURES, by_place, clip_records, content
 
 WHOLE = Shard()
@@ -46,9 +46,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tests.collect.records import FEATURES, clip_records
-from headstart.collect import record_table
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import ShardFiles
+from headstart_research.collect import record_table
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import ShardFiles
 
 files = ShardFiles(Path(sys.argv[1]), Shard(), FEATURES, 2)
 for clip in range(2):
@@ -75,8 +75,8 @@ def test_a_kill_in_the_middle_of_a_file_leaves_the_files_before_it(tmp_path):
 OPENED = """
 import sys
 from pathlib import Path
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import ShardFiles
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import ShardFiles
 from headstart.errors import CollectError
 
 try:

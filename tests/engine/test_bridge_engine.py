@@ -160,7 +160,7 @@ def ask_until_events_are_seen(bridged, witnessed, clip, words):
 def test_it_is_shown_of_events_what_collecting_keeps_and_before_the_frames(
     bridged, tiny_drafter, witnessed, rng
 ):
-    from headstart.engine.observer import Observer
+    from headstart_research.collect.observer import Observer
 
     with Observer(tiny_drafter, tower_only=True, vllm=ARGUMENTS) as tower:
         shown = [clip_with_events(rng)[1] for _ in range(3)]

@@ -20,7 +20,7 @@ from headstart import ApproximateKv, EventDrafter, EventTower, Headstart, Manner
 from headstart.bridges.kv_bridge import WEIGHTS
 from headstart.engine.model import Model, check_guessing
 from headstart.errors import ApproximateError
-from headstart.training.kv_states import TargetStates
+from headstart_research.training.kv_states import TargetStates
 
 pytestmark = pytest.mark.engine
 

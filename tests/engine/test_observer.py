@@ -23,7 +23,7 @@ PLAIN = {
 
 @pytest.fixture(scope="module")
 def observer(tiny_target):
-    from headstart.engine.observer import Observer
+    from headstart_research.collect.observer import Observer
 
     with Observer(tiny_target, vllm=PLAIN) as running:
         yield running
@@ -117,8 +117,8 @@ def test_several_clips_at_once_do_not_get_each_others_features(observer, oracle,
 def test_an_event_model_is_only_its_tower(tiny_drafter, rng):
     from tests.models.eventgpt_reference import EventGptReference
 
-    from headstart.engine.observer import Observer
     from headstart.models.eventgpt.config import EventChatConfig
+    from headstart_research.collect.observer import Observer
 
     reference = EventGptReference(tiny_drafter, EventChatConfig.from_pretrained(tiny_drafter))
     count, size = 4000, SensorSize(96, 72)
@@ -141,14 +141,14 @@ def test_an_event_model_is_only_its_tower(tiny_drafter, rng):
 
 @pytest.mark.parametrize("name", ["ec_transfer_config", "worker_extension_cls"])
 def test_what_collecting_needs_of_vllm_cannot_be_given(tiny_target, name):
-    from headstart.engine.observer import Observer
+    from headstart_research.collect.observer import Observer
 
     with pytest.raises(CollectError, match=name):
         Observer(tiny_target, vllm={**PLAIN, name: "mine"})
 
 
 def test_several_engines_in_one_are_refused(tiny_target):
-    from headstart.engine.observer import Observer
+    from headstart_research.collect.observer import Observer
 
     with pytest.raises(CollectError, match="--shard"):
         Observer(tiny_target, vllm={"data_parallel_size": 2})

@@ -25,7 +25,7 @@ def test_a_chat_target_is_observed_part_by_part(name, num_parts, marks, is_timed
     from tests.models.chat_oracle import ChatOracle
 
     from headstart import Clip
-    from headstart.engine.observer import Observer
+    from headstart_research.collect.observer import Observer
 
     SAVING[name](tmp_path)
     oracle = ChatOracle(tmp_path, is_timed=is_timed)

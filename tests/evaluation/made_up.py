@@ -6,12 +6,12 @@ import numpy as np
 
 from headstart.bridges.config import BridgeConfig, Verifier, write_config
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
-from headstart.collect.checkpoint import Checkpoint
-from headstart.collect.clip_source import HELD_OUT
-from headstart.collect.manifest import Manifest
-from headstart.collect.record import Record
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import ShardFiles
+from headstart_research.collect.checkpoint import Checkpoint
+from headstart_research.collect.clip_source import HELD_OUT
+from headstart_research.collect.manifest import Manifest
+from headstart_research.collect.record import Record
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import ShardFiles
 
 TARGET = Checkpoint("target", "abc", "def", None)
 FEATURES = (LAST, EARLIER, DRAFTER)

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.errors import EvaluationError
-from headstart.evaluation.asked_clips import AskedStreams
+from headstart_research.evaluation.asked_clips import AskedStreams
 from tests.evaluation.made_up import answers_of, write_records
 
 

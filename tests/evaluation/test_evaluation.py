@@ -11,13 +11,13 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.bridges.pooling import DRAFTER, LAST
 from headstart.errors import EvaluationError
-from headstart.evaluation import timed
-from headstart.evaluation.asked_clips import AskedStreams
-from headstart.evaluation.contenders import bridges, load_bridge, memories, registered
-from headstart.evaluation.evaluation import Evaluation
-from headstart.evaluation.known_answers import KnownAnswers
-from headstart.evaluation.picture import drawn
-from headstart.evaluation.workload import workloads
+from headstart_research.evaluation import timed
+from headstart_research.evaluation.asked_clips import AskedStreams
+from headstart_research.evaluation.contenders import bridges, load_bridge, memories, registered
+from headstart_research.evaluation.evaluation import Evaluation
+from headstart_research.evaluation.known_answers import KnownAnswers
+from headstart_research.evaluation.picture import drawn
+from headstart_research.evaluation.workload import workloads
 from tests.bench.played import played_result
 from tests.evaluation.made_up import (
     FEATURES,

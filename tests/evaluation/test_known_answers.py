@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.errors import CollectError, EvaluationError
-from headstart.evaluation.asked_clips import AskedStreams
-from headstart.evaluation.known_answers import KnownAnswers
-from headstart.evaluation.workload import TENANT
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart_research.evaluation.asked_clips import AskedStreams
+from headstart_research.evaluation.known_answers import KnownAnswers
+from headstart_research.evaluation.workload import TENANT
 from tests.evaluation.made_up import TARGET, answers_of, write_records
 
 KNOWN, NEW = answers_of(1), answers_of(2)

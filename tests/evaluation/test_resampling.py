@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.evaluation.resampling import Tally, interval, interval_of_difference
+from headstart_research.evaluation.resampling import Tally, interval, interval_of_difference
 
 
 def tally(tokens, passes):

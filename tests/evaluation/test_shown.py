@@ -5,11 +5,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.bench.replay import DraftLimits, replay
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
-from headstart.evaluation.asked_clips import AskedStreams
-from headstart.evaluation.shown import SELECTIONS, Shown
-from headstart.evaluation.workload import workloads
+from headstart_research.bench.replay import DraftLimits, replay
+from headstart_research.evaluation.asked_clips import AskedStreams
+from headstart_research.evaluation.shown import SELECTIONS, Shown
+from headstart_research.evaluation.workload import workloads
 from tests.evaluation.made_up import Seer, write_records
 
 

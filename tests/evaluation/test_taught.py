@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.errors import EvaluationError
-from headstart.evaluation.contenders import registered
-from headstart.evaluation.known_answers import KnownAnswers
-from headstart.evaluation.taught import Taught
-from headstart.evaluation.timed import DraftTimes, Timed
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart_research.evaluation.contenders import registered
+from headstart_research.evaluation.known_answers import KnownAnswers
+from headstart_research.evaluation.taught import Taught
+from headstart_research.evaluation.timed import DraftTimes, Timed
 from tests.collect.records import clip_records
 
 KNOWN = KnownAnswers(tuple(clip_records("elsewhere", 0)))

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.bridges.pooling import LAST
-from headstart.evaluation.asked_clips import AskedClip, AskedStreams
-from headstart.evaluation.workload import FIRST_CLIPS, share_of_new, workloads
+from headstart_research.evaluation.asked_clips import AskedClip, AskedStreams
+from headstart_research.evaluation.workload import FIRST_CLIPS, share_of_new, workloads
 from tests.collect.records import clip_records
 from tests.evaluation.made_up import answers_of, write_records
 

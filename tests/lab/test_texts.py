@@ -9,8 +9,6 @@ pytest.importorskip("transformers")
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from headstart.collect.answer_rows import logged_records
-from headstart.collect.shard import Shard
 from headstart.speculation.memory_log import read_memory_log
 from headstart_lab.drive_streams import FIRST_DRIVE, FIRST_TEXT_DRIVE, DriveStream, drive_streams
 from headstart_lab.errors import LabError
@@ -20,6 +18,8 @@ from headstart_lab.split import Split
 from headstart_lab.texts import drive_texts, target_template, text_drives, write_texts
 from headstart_lab.workloads import ROTATING
 from headstart_lab.world.drive import Drive
+from headstart_research.collect.answer_rows import logged_records
+from headstart_research.collect.shard import Shard
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from headstart.bench.log import read_log
-from headstart.collect.answer_rows import logged_records
-from headstart.collect.shard import Shard
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.memory_log import read_memory_log
+from headstart_research.bench.log import read_log
+from headstart_research.collect.answer_rows import logged_records
+from headstart_research.collect.shard import Shard
 from headstart_server import tenant_logs
 from headstart_server.metrics import LOGGED_ANSWERS
 from headstart_server.settings import SettingsError

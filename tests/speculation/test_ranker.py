@@ -14,14 +14,14 @@ pytest.importorskip("numba")
 
 from tests.speculation.scripted import RUBBISH
 
-from headstart.bench.log import LoggedAnswer, read_log
-from headstart.bench.replay import DraftLimits, replay
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.ranker import Ranker
 from headstart.speculation.ranking import answer_log
 from headstart.speculation.registry import MemoryOptions, registration
+from headstart_research.bench.log import LoggedAnswer, read_log
+from headstart_research.bench.replay import DraftLimits, replay
 
 CAMERA = StreamKey("tenant", "camera")
 TRACES = Path(__file__).parents[3] / "shared" / "traces"

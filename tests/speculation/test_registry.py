@@ -20,9 +20,9 @@ CHECKS = """
 import sys
 from pathlib import Path
 
-from headstart.bench.methods import Rig
-from headstart.bench.replay import DraftLimits, methods, replay
-from headstart.bench.log import LoggedAnswer
+from headstart_research.bench.methods import Rig
+from headstart_research.bench.replay import DraftLimits, methods, replay
+from headstart_research.bench.log import LoggedAnswer
 from headstart.engine.options import SchedulerOptions, Sources
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.registry import build_cascade

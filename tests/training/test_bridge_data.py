@@ -8,7 +8,7 @@ import pytest
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.bridges.vocabulary import DraftVocabulary
 from headstart.errors import TrainingError
-from headstart.training.bridge_data import BridgeData, Order
+from headstart_research.training.bridge_data import BridgeData, Order
 from tests.bridges import made_up
 
 NAMES = (DRAFTER, EARLIER, LAST)

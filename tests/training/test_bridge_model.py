@@ -16,10 +16,10 @@ from headstart.bridges.hub import WEIGHTS
 from headstart.bridges.network import BridgeNetwork, calibrated
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.bridges.vocabulary import ANSWER, DraftVocabulary
-from headstart.training.bridge_data import BridgeData, Order
-from headstart.training.bridge_model import Batch, BridgeModel, Seen
-from headstart.training.bridge_task import packed
 from headstart_lab.pair import INSTALLED
+from headstart_research.training.bridge_data import BridgeData, Order
+from headstart_research.training.bridge_model import Batch, BridgeModel, Seen
+from headstart_research.training.bridge_task import packed
 from tests.bridges import made_up
 
 FEATURES = (

@@ -16,18 +16,18 @@ from headstart.bridges.bridge import Bridge
 from headstart.bridges.config import BridgeConfig
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.cli import app
-from headstart.collect.checkpoint import Checkpoint
-from headstart.collect.clip_source import HELD_OUT
-from headstart.collect.manifest import Manifest
-from headstart.collect.shard import Shard
-from headstart.collect.shard_files import ShardFiles
 from headstart.errors import CollectError, TrainingError
 from headstart.models.digests import changed_files
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
-from headstart.training.bridge_run import BridgeRun, end_tokens, feature_sizes, verifier_of
-from headstart.training.schedule import TrainSchedule
+from headstart_research.collect.checkpoint import Checkpoint
+from headstart_research.collect.clip_source import HELD_OUT
+from headstart_research.collect.manifest import Manifest
+from headstart_research.collect.shard import Shard
+from headstart_research.collect.shard_files import ShardFiles
+from headstart_research.training.bridge_run import BridgeRun, end_tokens, feature_sizes, verifier_of
+from headstart_research.training.schedule import TrainSchedule
 from tests.bridges import made_up
 
 NAMES = (DRAFTER, EARLIER, LAST)

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("torch", reason="needs what the engine brings")
 
-from headstart.training.calibration import error, fit
+from headstart_research.training.calibration import error, fit
 
 
 def judged(slope, offset, num=20_000):

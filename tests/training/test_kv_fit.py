@@ -5,7 +5,7 @@ import pytest
 
 from headstart.bridges.kv_bridge import KvBridge
 from headstart.errors import TrainingError
-from headstart.training.kv_fit import KvSums, SeenClip, best_fit, unexplained
+from headstart_research.training.kv_fit import KvSums, SeenClip, best_fit, unexplained
 from tests.bridges.test_kv_bridge import CONFIG, random_bridge
 
 

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from headstart.bridges.kv_bridge import KvBridge
 from headstart.cli import app
-from headstart.collect.clip_source import lab_source
 from headstart.errors import TrainingError
-from headstart.training.kv_run import KvRun
+from headstart_research.collect.clip_source import lab_source
+from headstart_research.training.kv_run import KvRun
 
 pytestmark = pytest.mark.engine
 

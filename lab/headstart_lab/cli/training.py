@@ -73,11 +73,11 @@ def train(
     save_minutes: Annotated[float, typer.Option(help="How often the state is saved.")] = 5.0,
 ) -> None:
     """Train the pair on rendered drives. A run that was killed continues when started again."""
-    from headstart.training.progress import Progress
     from headstart_lab.cache import Cache
     from headstart_lab.training.run import Run, check_output, shared_tokenizer
     from headstart_lab.training.train_config import TrainConfig
     from headstart_lab.vocabulary import train_lab_tokenizer
+    from headstart_research.training.progress import Progress
 
     chosen = [Which.TARGET, Which.DRAFTER] if model is Which.BOTH else [model]
     for which in chosen:

@@ -6,12 +6,12 @@ from random import Random
 
 import torch
 
-from headstart.training.precision import fast
 from headstart_lab.language.facts import Fact
 from headstart_lab.training.learner import Learner
 from headstart_lab.training.lessons import Lesson, Lessons, drawn
 from headstart_lab.training.packing import Packed, Turn, pack
 from headstart_lab.training.train_config import TrainConfig
+from headstart_research.training.precision import fast
 
 
 class AnswerTask:

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headstart.bench.environment import versions
-from headstart.training.savepoint import History
 from headstart_lab.scoring import Scores
 from headstart_lab.training.train_config import TrainConfig
+from headstart_research.bench.environment import versions
+from headstart_research.training.savepoint import History
 
 _PACKAGES = ("headstart", "torch", "transformers", "tokenizers", "numpy")
 

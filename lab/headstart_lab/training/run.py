@@ -15,10 +15,6 @@ import torch
 from torch import nn
 
 from headstart.models.digests import write_digests
-from headstart.training.curve import draw_curve
-from headstart.training.loop import Report, train
-from headstart.training.optimizer import optimizer_of
-from headstart.training.savepoint import History, Savepoint
 from headstart_lab.cache import Cache
 from headstart_lab.errors import LabError
 from headstart_lab.place import check_place
@@ -32,6 +28,10 @@ from headstart_lab.training.results import Results
 from headstart_lab.training.sizes import PairSize
 from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.training.vision_task import VisionTask
+from headstart_research.training.curve import draw_curve
+from headstart_research.training.loop import Report, train
+from headstart_research.training.optimizer import optimizer_of
+from headstart_research.training.savepoint import History, Savepoint
 
 Say = Callable[[str], None]
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from headstart.training.schedule import TrainSchedule
 from headstart_lab.errors import LabError
+from headstart_research.training.schedule import TrainSchedule
 
 
 @dataclass(frozen=True)

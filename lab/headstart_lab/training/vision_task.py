@@ -13,12 +13,12 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from headstart.training.precision import fast
 from headstart_lab.training.labels import PATCH, UNKNOWN, WHOLE
 from headstart_lab.training.learner import Learner
 from headstart_lab.training.lessons import CachedLessons
 from headstart_lab.training.practice import Exercise, crowded, held_out
 from headstart_lab.training.train_config import TrainConfig
+from headstart_research.training.precision import fast
 
 _NOBODY_WEIGHT = 0.2
 _KIND = torch.tensor([_NOBODY_WEIGHT] + [1.0] * (PATCH["kind"] - 1))

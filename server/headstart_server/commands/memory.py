@@ -9,7 +9,11 @@ import typer
 
 from headstart.cli.errors import report_errors
 
-app = typer.Typer(help="What engines remember, and what they forget.", no_args_is_help=True)
+app = typer.Typer(
+    help="What engines remember, and what they forget.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 
 Url = Annotated[str, typer.Option(help="The server.")]
 Key = Annotated[

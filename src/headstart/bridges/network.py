@@ -3,7 +3,8 @@
 It is a causal transformer, of which the answer also attends to features of the clip. The chance of
 a word is a mixture of three: what the network says by itself, what followed a place of an earlier
 answer (a pointer), and what memory suggests.
-`headstart.training.bridge_model` has the same network for training; a test holds them together.
+`headstart_research.training.bridge_model` has the same network for training; a test holds them
+together.
 """
 
 from collections.abc import Mapping, Sequence

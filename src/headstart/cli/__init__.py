@@ -7,19 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headstart.cli import (
-    ask,
-    bench,
-    collect,
-    doctor,
-    evaluate,
-    events,
-    gpu_report,
-    plan,
-    replay,
-    train,
-    watch,
-)
+from headstart.cli import ask, doctor, events, watch
 from headstart.cli.plugins import PluginGroup
 from headstart.cli.terminal import terminal
 from headstart.cli.version import print_version
@@ -35,13 +23,6 @@ app.command("doctor")(doctor.doctor)
 app.command("ask")(ask.ask)
 app.command("watch")(watch.watch)
 app.add_typer(events.app, name="events")
-app.add_typer(bench.app, name="bench")
-app.command("replay")(replay.replay)
-app.command("plan")(plan.plan)
-app.command("gpu-report")(gpu_report.gpu_report)
-app.command("collect")(collect.collect)
-app.add_typer(train.app, name="train")
-app.command("eval")(evaluate.evaluate)
 
 
 @app.callback(invoke_without_command=True)

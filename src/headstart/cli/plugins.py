@@ -21,11 +21,15 @@ PANELS = {
 """The order of the help. Commands of packages that are not installed are named too."""
 _INSTALL_LAB = "in a checkout of headstart: pip install ./lab"
 _INSTALL_SERVER = "pip install 'headstart[server]'"
+_INSTALL_RESEARCH = "pip install 'headstart[research]'"
 HOW_TO_INSTALL = {
     "demo": _INSTALL_LAB,
     "lab": _INSTALL_LAB,
     "serve": _INSTALL_SERVER,
     "memory": _INSTALL_SERVER,
+    **dict.fromkeys(
+        ("bench", "replay", "plan", "gpu-report", "collect", "train", "eval"), _INSTALL_RESEARCH
+    ),
 }
 
 

@@ -11,9 +11,9 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from headstart.errors import DraftingError
-from headstart.planner.survival import Survival
 from headstart.speculation.draft import Draft
 from headstart.speculation.fair_table import FairTable
+from headstart.speculation.survival import Survival
 
 FADE = 0.95  # of what is known, each time that more is judged
 PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # a new source is tried, and a few refusals end its credit

@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from headstart.training.loop import train
-from headstart.training.optimizer import optimizer_of
-from headstart.training.savepoint import Savepoint
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import Answer
 from headstart_lab.tokenizer import train_tokenizer
@@ -23,6 +20,9 @@ from headstart_lab.training.run import make_learner
 from headstart_lab.training.sizes import DrafterSize, LlamaSize, PairSize, TargetSize, TowerSize
 from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.vocabulary import LAB_PLACEHOLDERS
+from headstart_research.training.loop import train
+from headstart_research.training.optimizer import optimizer_of
+from headstart_research.training.savepoint import Savepoint
 
 _TOWER = TowerSize(28, patch_size=14, hidden=32, num_layers=1, num_heads=2)
 _LLAMA = LlamaSize(48, 96, 2, 3, max_tokens=512)

@@ -11,7 +11,6 @@ from PIL import Image
 
 from headstart.errors import TrainingError
 from headstart.models.digests import changed_files
-from headstart.training.curve import draw_curve
 from headstart_lab.cache import Cache, Recipe
 from headstart_lab.errors import LabError
 from headstart_lab.scoring import usual_answers
@@ -22,6 +21,7 @@ from headstart_lab.training.run import Run, rendered, shared_tokenizer
 from headstart_lab.training.sizes import PairSize
 from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.vocabulary import train_lab_tokenizer
+from headstart_research.training.curve import draw_curve
 from tests.lab.training.pupil import TINY
 
 pytestmark = pytest.mark.slow

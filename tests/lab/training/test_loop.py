@@ -12,13 +12,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from headstart.errors import TrainingError
-from headstart.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
-from headstart.training.savepoint import History, Savepoint
 from headstart_lab.language.facts import Fact
 from headstart_lab.training.answer_task import AnswerTask, pack_lesson
 from headstart_lab.training.lessons import drawn
 from headstart_lab.training.run import make_learner
 from headstart_lab.training.train_config import TrainConfig
+from headstart_research.training.optimizer import SLOW_SHARE, optimizer_of, orthogonal
+from headstart_research.training.savepoint import History, Savepoint
 from tests.lab.training.pupil import TINY, MadeUpLessons, config, make_tokenizer, run, teach
 
 pytestmark = pytest.mark.slow

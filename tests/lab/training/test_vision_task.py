@@ -7,9 +7,6 @@ torch = pytest.importorskip("torch")
 
 from torch import nn
 
-from headstart.training.loop import train
-from headstart.training.optimizer import optimizer_of
-from headstart.training.savepoint import Savepoint
 from headstart_lab.cache import Cache, Recipe
 from headstart_lab.language.sighting import sight_in_frames
 from headstart_lab.split import Split
@@ -20,6 +17,9 @@ from headstart_lab.training.train_config import TrainConfig
 from headstart_lab.training.vision_task import VisionTask
 from headstart_lab.world.drive import LAB_SIZE, Drive, frame_times_us
 from headstart_lab.world.kinds import Kind, Pace, Place
+from headstart_research.training.loop import train
+from headstart_research.training.optimizer import optimizer_of
+from headstart_research.training.savepoint import Savepoint
 
 GRID = 8
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headstart.errors import PlanningError
-from headstart.planner.fleet.placing import EvenPlacing, Ring
+from headstart_research.planning.fleet.placing import EvenPlacing, Ring
 
 CAMERAS = np.arange(20_000)
 

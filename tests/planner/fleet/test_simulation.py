@@ -7,15 +7,15 @@ import pytest
 
 pytest.importorskip("simpy")
 
-from headstart.planner.cameras import Cameras
-from headstart.planner.costs import Costs
-from headstart.planner.fleet.outcome import Fate
-from headstart.planner.fleet.placing import EvenPlacing, Ring
-from headstart.planner.fleet.plan import Bursts, Failures, FleetPlan
-from headstart.planner.fleet.sampling import sampled
-from headstart.planner.fleet.simulation import FleetSimulation
-from headstart.planner.live import LiveWindow
-from headstart.planner.survival import Survival
+from headstart.speculation.survival import Survival
+from headstart_research.planning.cameras import Cameras
+from headstart_research.planning.costs import Costs
+from headstart_research.planning.fleet.outcome import Fate
+from headstart_research.planning.fleet.placing import EvenPlacing, Ring
+from headstart_research.planning.fleet.plan import Bursts, Failures, FleetPlan
+from headstart_research.planning.fleet.sampling import sampled
+from headstart_research.planning.fleet.simulation import FleetSimulation
+from headstart_research.planning.live import LiveWindow
 
 QUESTIONS = Cameras(
     Costs(0.05, 0.012, 0.0003, request_s=0.0003),

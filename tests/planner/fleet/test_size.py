@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from headstart.errors import PlanningError
-from headstart.planner.fleet.placing import Ring
-from headstart.planner.fleet.size import (
+from headstart_research.planning.fleet.placing import Ring
+from headstart_research.planning.fleet.size import (
     EngineSize,
     bounded_size,
     camera_bits_a_second,
     crowded_share,
     hashed_size,
 )
-from headstart.planner.live import LiveWindow
+from headstart_research.planning.live import LiveWindow
 
 
 @pytest.mark.parametrize(("num_engines", "held"), [(1000, 24), (1000, 30), (400, 60)])

@@ -1,0 +1,1 @@
+"""What is studied around headstart: learned drafters, collecting for them, and measuring."""

