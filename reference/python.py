@@ -13,7 +13,6 @@ _GROUPS = {
     "Answers": ("Answer", "Preview", "Confirmed", "Retracted"),
     "Live cameras": ("watch", "LiveSession", "Windows", "WhenChanged", "WindowAnswer"),
     "Clips": ("Clip", "ClipFiles", "Video", "Events"),
-    "Approximate answers": ("Approximate", "ApproximateFrames", "ApproximateKv"),
     "Errors": ("HeadstartError",),
 }
 _INTERFACES = {

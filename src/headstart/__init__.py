@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
-    from headstart.bridges.kv_bridge import ApproximateKv
     from headstart.engine.headstart import Headstart
     from headstart.engine.manner import Manner
     from headstart.engine.options import EventDrafter, EventTower, Sources
@@ -20,16 +19,12 @@ if TYPE_CHECKING:
     from headstart.live.when import WhenChanged
     from headstart.live.window_answer import WindowAnswer
     from headstart.live.windows import Windows
-    from headstart.media.approximate import Approximate, ApproximateFrames
     from headstart.media.clip import Clip, ClipFiles
     from headstart.media.events import Events
     from headstart.media.video import Video
 
 _HOMES = {
     "Answer": "headstart.answers.answer",
-    "Approximate": "headstart.media.approximate",
-    "ApproximateFrames": "headstart.media.approximate",
-    "ApproximateKv": "headstart.bridges.kv_bridge",
     "Clip": "headstart.media.clip",
     "ClipFiles": "headstart.media.clip",
     "Confirmed": "headstart.answers.preview",
@@ -56,9 +51,6 @@ _ELSEWHERE = {"LiveClient": "headstart_client"}
 
 __all__ = [
     "Answer",
-    "Approximate",
-    "ApproximateFrames",
-    "ApproximateKv",
     "Clip",
     "ClipFiles",
     "Confirmed",

@@ -45,10 +45,6 @@ class MannerError(HeadstartError):
     """The target cannot be asked in this manner."""
 
 
-class ApproximateError(HeadstartError):
-    """Nothing can be left out of a question in this way, or not with this target."""
-
-
 class QuestionError(HeadstartError):
     """The target cannot take a question, because it is too long, for example."""
 

@@ -3,8 +3,7 @@
 import pytest
 from tests.models.oracle import random_asked
 
-from headstart import Approximate, ApproximateKv, Manner, Video
-from headstart.errors import ApproximateError
+from headstart import Video
 
 pytestmark = pytest.mark.engine
 
@@ -66,14 +65,3 @@ def test_asked_outside_a_session_nothing_is_drafted_or_remembered(headstart, rng
     video = Video.from_frames(asked.frames, fps=8)
     for _ in range(2):
         assert headstart.ask(video, "Who now?", max_tokens=8).num_drafted_tokens == 0
-
-
-def test_an_engine_for_whole_clips_refuses_to_leave_out_patches(headstart, rng):
-    (asked,) = random_asked(rng, 1)
-    camera = headstart.session("front camera", manner=Manner(approximate=Approximate(0.5)))
-    video = Video.from_frames(asked.frames, fps=8)
-    with pytest.raises(ApproximateError, match="manner=Manner"):
-        camera.ask(video, "What is ahead?")
-    camera = headstart.session("front camera", manner=Manner(approximate=ApproximateKv("bridge")))
-    with pytest.raises(ApproximateError, match="started without a KV bridge"):
-        camera.ask(video, "What is ahead?")

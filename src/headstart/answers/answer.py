@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 
 from headstart.answers.timeline import Timeline
-from headstart.bridges.kv_bridge import ApproximateKv
-from headstart.media.approximate import Omission
 from headstart.speculation.verdict import Verdict
 
 
@@ -27,9 +25,6 @@ class Answer:
     """What became of every draft that the target verified, in order."""
     drafter_timeline: Timeline | None = None
     """Of the drafter's engine, on the same clock, up to its last draft that arrived in time."""
-    approximate: Omission | ApproximateKv | None = None
-    """What the target was not shown, or by what the clip was guessed that it did not look at. None:
-    it saw the whole clip, and the words are its own."""
     margins: tuple[float, ...] = ()
     """By how many nats each token was likelier than the next likely one, where the manner's
     sampling asks for two ``logprobs`` or more and the answer was not streamed."""

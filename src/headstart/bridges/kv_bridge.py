@@ -5,7 +5,8 @@ is the mean row at its place in the prompt, and a correction. The correction is 
 event model saw at the same place of the picture and on average. It goes evenly from the oldest
 frame, of which the newest events say least, to the newest one.
 
-What a target says after it is approximate: it has not looked at the clip.
+It is for study: no engine reads it, for an answer by it has not looked at the clip and loses to one
+frame shown (docs/approximate.md).
 """
 
 from dataclasses import dataclass
@@ -22,17 +23,6 @@ from headstart.errors import TrainingError
 WEIGHTS = "model.safetensors"
 
 Rows = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class ApproximateKv:
-    """Answer from keys and values that a KV bridge guesses from a clip's events.
-
-    The target does not look at the clip, so the answer may differ. ``directory`` is what
-    ``headstart train kv`` wrote.
-    """
-
-    directory: str | Path
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headstart.cli import approximate as approximating
 from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
 from headstart.cli.screen import AnswerScreen
@@ -61,9 +60,6 @@ def ask(
         ),
     ] = None,
     frames: Frames = None,
-    approximate: approximating.Patches = None,
-    approximate_frames: approximating.Frames = None,
-    approximate_kv: approximating.Guessed = None,
     start_us: Annotated[int | None, typer.Option(help="From this time on.")] = None,
     stop_us: Annotated[int | None, typer.Option(help="Up to, not including, this time.")] = None,
     sensor: Sensor = None,
@@ -100,12 +96,7 @@ def ask(
         stop_us=stop_us,
         sensor=None if sensor is None else SensorSize.parse(sensor),
     )
-    manner = Manner(
-        system,
-        engine_arguments(sampling or []),
-        lora,
-        approximating.approximation(approximate, approximate_frames, approximate_kv),
-    )
+    manner = Manner(system, engine_arguments(sampling or []), lora)
     given_schema = None if schema is None else read_schema(schema)
     headstart = start_headstart(
         target,
@@ -125,8 +116,6 @@ def ask(
     if answer.verdicts:
         out.print()
         out.print(verdict_table(answer.verdicts, answer.timeline.start_s))
-    if answer.approximate is not None:
-        out.print(approximating.omission_line(answer.approximate))
     out.print(
         f"[dim]{answer.num_prompt_tokens} prompt tokens, {answer.num_cached_tokens} of them cached;"
         f" {len(answer.token_ids)} tokens answered in {answer.num_passes} passes, ended by"

@@ -37,15 +37,12 @@ def start_headstart(
         quieten()
     quiet = {"use_tqdm_on_load": verbose}
     with Start(shown, target).shown() as start, interrupts_kept():
-        from headstart.bridges.kv_bridge import ApproximateKv
         from headstart.engine.headstart import Headstart
-        from headstart.engine.options import EventDrafter, EventTower
+        from headstart.engine.options import EventDrafter
 
-        is_tower = isinstance(manner.approximate, ApproximateKv)
-        kind: type[EventTower] | type[EventDrafter] = EventTower if is_tower else EventDrafter
         headstart = Headstart(
             target,
-            drafter=kind(drafter, {**quiet, **drafter_vllm}) if drafter else None,
+            drafter=EventDrafter(drafter, {**quiet, **drafter_vllm}) if drafter else None,
             max_draft_tokens=max_draft_tokens,
             manner=manner,
             num_frames=num_frames,

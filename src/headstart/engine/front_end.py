@@ -46,19 +46,13 @@ class FrontEnd:
         drafter: DrafterClient | None,
         *,
         abstain: bool = True,
-        tower_guesses: bool = False,
         listeners: Sequence[AnswerListener] = (),
     ) -> None:
-        """With ``abstain``, the drafter only works for streams where its drafts have paid.
-
-        A drafter that is a tower looks at every clip for a bridge. If ``tower_guesses``, it looks
-        for a KV bridge instead, at the clips of questions that are answered by that one.
-        """
+        """With ``abstain``, the drafter only works for streams where its drafts have paid."""
         self.engine = engine
         self.drafter = drafter
         self._listeners = tuple(listeners)
         self._scenes = Scenes()
-        self.tower_guesses = tower_guesses
         self._worth = DrafterWorth() if abstain else None
 
     @property
@@ -110,8 +104,7 @@ class FrontEnd:
         if self.drafter is None or not self.has_drafter or question.clip is None:
             return False
         if not self.drafter.speaks:
-            # Its tower looks for the bridge, which is judged by itself.
-            return not self.tower_guesses or question.guesses_kv
+            return True  # its tower looks for the bridge, which is judged by itself
         if not question.is_free:
             return False  # the drafter speaks prose, of which no grammar lets a word through
         return not is_judged or self._worth is None or self._worth.is_wanted(question.stream)

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.manner import Manner
-from headstart.engine.model import Model, approximate_model, check_guessing
+from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, EventTower, Sources, event_model
 from headstart.engine.session import Session
 from headstart.errors import DraftingError
@@ -44,16 +43,14 @@ class Headstart(Session):
 
         Sessions draft from what the target said before, and every answer from what ``drafter`` sees
         in the clip's events, ``max_draft_tokens`` at a time; with 0, vLLM's scheduler is left as
-        it is. A drafter given by name is an `EventTower` where there is a bridge or a KV bridge,
-        and an `EventDrafter` elsewhere. All is asked in ``manner``, where a session has none of its
-        own. Of a clip or a live window the target is shown ``num_frames``: its own number, or 8
-        where it has none.
+        it is. A drafter given by name is an `EventTower` where there is a bridge, and an
+        `EventDrafter` elsewhere. All is asked in ``manner``, where a session has none of its own.
+        Of a clip or a live window the target is shown ``num_frames``: its own number, or 8 where it
+        has none.
         """
         require_engine()
-        guessed = manner.approximate
-        kv_bridge = Path(guessed.directory) if isinstance(guessed, ApproximateKv) else None
         if isinstance(drafter, str | Path):
-            drafter = event_model(drafter, {}, sources.bridge or kv_bridge)
+            drafter = event_model(drafter, {}, sources.bridge)
         if max_draft_tokens < 0 or (drafter is not None and not max_draft_tokens):
             raise DraftingError(
                 f"max_draft_tokens is {max_draft_tokens}: give how many tokens of a draft to"
@@ -62,11 +59,7 @@ class Headstart(Session):
         from headstart.engine.startup import Engines  # needs what the engine brings
 
         model = Model.checked(target, num_frames)
-        if kv_bridge is not None:
-            check_guessing(model, drafter, sources)
-        elif manner.approximate is not None:
-            model = approximate_model(model, sources)
-        self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {}, kv_bridge)
+        self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {})
         self._thread = LoopThread()
         super().__init__(self._engines.target, self._thread, None, manner)
 

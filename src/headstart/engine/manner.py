@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.errors import MannerError
-from headstart.media.approximate import Approximation
 
 _TAKEN = ("max_tokens", "structured_outputs", "output_kind", "extra_args", "n", "detokenize")
 
@@ -23,10 +21,6 @@ class Manner:
     """
     lora: str | Path | None = None
     """The directory of an adapter; the engine needs vLLM's ``enable_lora``."""
-    approximate: Approximation | ApproximateKv | None = None
-    """Leave out a part of each clip, `Approximate` or `ApproximateFrames`, or all of it,
-    `ApproximateKv`; answers may differ then. The engine needs it in the manner that it is started
-    with."""
 
     def __post_init__(self) -> None:
         taken = [name for name in _TAKEN if name in self.sampling]

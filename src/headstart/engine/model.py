@@ -6,17 +6,10 @@ from typing import Any, Self
 
 from headstart.engine.installation import computes_on_cpu
 from headstart.engine.model_name import check_name
-from headstart.engine.options import EventDrafter, EventTower, Sources
-from headstart.errors import (
-    ApproximateError,
-    DraftingError,
-    EngineStartError,
-    ModelConfigError,
-)
+from headstart.errors import DraftingError, EngineStartError, ModelConfigError
 from headstart.models.chat.view import ChatView
 from headstart.models.registration import register_configs
-from headstart.models.video_llava.view import VideoLlavaView
-from headstart.models.view import ApproximateView, PicturesView, View, view_of
+from headstart.models.view import PicturesView, View, view_of
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
 CPU_KV_CACHE_BYTES = 4 * 2**30
@@ -68,41 +61,6 @@ class Model:
 
         pieces = AutoTokenizer.from_pretrained(self.name).get_vocab()
         return {piece: id for piece, id in pieces.items() if id < self.view.num_text_ids}
-
-
-def approximate_model(model: Model, sources: Sources) -> Model:
-    """The model for an engine that may leave out patches; raises where none can be left out."""
-    if not isinstance(model.view, ApproximateView):
-        raise ApproximateError(
-            f"{model.name} can only be shown whole clips: take a Video-LLaVA or a Qwen3-VL for"
-            " approximate answers, or leave approximate out"
-        )
-    if sources.bridge is not None:
-        raise ApproximateError(
-            "a bridge reads what the target's tower saw of whole frames: leave out the bridge, or"
-            " leave out approximate"
-        )
-    return replace(model, view=model.view.approximate)
-
-
-def check_guessing(
-    model: Model, drafter: EventDrafter | EventTower | None, sources: Sources
-) -> None:
-    """Raise where no KV bridge can guess what the model computes of a clip."""
-    if not isinstance(model.view, VideoLlavaView):
-        raise ApproximateError(
-            f"{model.name} is no Video-LLaVA, and a KV bridge is for one: leave ApproximateKv out,"
-            " or take Approximate"
-        )
-    if not isinstance(drafter, EventTower):
-        raise ApproximateError(
-            "a KV bridge reads what an event model's tower sees: name the model that it was trained"
-            ' with, Headstart(..., drafter="path/to/eventgpt")'
-        )
-    if sources.bridge is not None:
-        raise ApproximateError(
-            "a bridge and a KV bridge were not tried in one engine: leave out one of them"
-        )
 
 
 def _showing(view: View, num_frames: int) -> View:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.answers.timeline import Span
-from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.engine.manner import Manner
 from headstart.engine.request_tags import RequestTags
 from headstart.errors import SchemaError
@@ -41,11 +40,6 @@ class Question:
     is_private: bool = False
     """Whether its answer is to be written to no log."""
 
-    @property
-    def guesses_kv(self) -> bool:
-        """Whether it is answered by what a KV bridge guesses of the clip."""
-        return isinstance(self.manner.approximate, ApproximateKv)
-
     def tags(self, name: str) -> RequestTags | None:
         """What the request to vLLM says to the drafters."""
         if not self.is_drafted:
@@ -58,7 +52,6 @@ class Question:
             self.prediction or (),
             name,
             self.previews,
-            guesses_kv=self.guesses_kv,
         )
 
 

@@ -14,7 +14,6 @@ from typing import Any, Self
 from headstart.speculation.drafter import DraftRequest, StreamKey
 
 FIELD = "headstart"
-_GUESSED = "\0approximate kv"
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,6 @@ class RequestTags:
     """What the drafter in another process knows the request as."""
     preview: bool = False
     """Whether the front end wants to show drafts before they are verified."""
-    guesses_kv: bool = False
-    """Of an approximate request: whether a KV bridge guesses what the target computes of the clip.
-    It needs a `guessed_salt` as well."""
 
     @classmethod
     def parse(cls, extra_args: Mapping[str, Any] | None) -> Self | None:
@@ -57,7 +53,6 @@ class RequestTags:
             prediction=tuple(draft) if isinstance(draft, list | tuple) else (),
             name=_text(given.get("ask")),
             preview=given.get("preview") is True,
-            guesses_kv=given.get("guesses_kv") is True,
         )
 
     def extra_args(self) -> dict[str, Any]:
@@ -71,7 +66,6 @@ class RequestTags:
                 "draft": list(self.prediction),
                 "ask": self.name,
                 "preview": self.preview,
-                "guesses_kv": self.guesses_kv,
             }
         }
 
@@ -86,19 +80,6 @@ class RequestTags:
             self.change,
             remembered=self.stream is not None,
         )
-
-
-def guessed_salt(tenant: str) -> str:
-    """The cache salt of a tenant's requests with guessed keys and values.
-
-    No request without it finds their blocks in vLLM's cache, nor they those of others.
-    """
-    return f"{tenant}{_GUESSED}"
-
-
-def is_guessed_salt(salt: str | None) -> bool:
-    """Whether a request has such a salt."""
-    return salt is not None and salt.endswith(_GUESSED)
 
 
 def _text(value: object) -> str:

@@ -33,7 +33,6 @@ from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
 from headstart.engine.installation import require_engine
-from headstart.engine.kv_guessing import KvGuessing
 from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.paced_steps import PacedSteps, cuts_prompts
 from headstart.engine.padded_sizes import padded_sizes
@@ -184,8 +183,6 @@ class HeadstartScheduler(Scheduler):
             self._cascade.post(request_id, heard)
         else:
             self._cascade.see(request_id, {DRAFTER: heard})
-            if isinstance(self.connector, KvGuessing):
-                self.connector.see(request_id, heard)
 
     def _handle_stopped_request(self, request: Request) -> bool:
         """An answer is complete; a request whose prompt grows may go on after it."""

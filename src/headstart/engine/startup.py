@@ -3,7 +3,6 @@
 import contextlib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from headstart.engine.cache_room import check_cache_room
@@ -55,7 +54,7 @@ def drafting_arguments(
 
 
 def model_arguments(view: View, max_draft_tokens: int, vllm: Mapping[str, Any]) -> dict[str, Any]:
-    """What drafts or approximate answers need of vLLM for this model; ``vllm`` is the caller's.
+    """What drafts need of vLLM for this model; ``vllm`` is the caller's.
 
     The class that cuts clips into parts, with the caller's own overrides of the config beside it,
     and with adapters a batch that has room for drafts.
@@ -113,26 +112,17 @@ class Engines:
         sources: Sources,
         max_draft_tokens: int,
         vllm: Mapping[str, Any],
-        kv_bridge: Path | None = None,
     ) -> None:
-        """Start both; return when both are up. Where one cannot start, neither is left running.
-
-        With a ``kv_bridge``, what the drafter sees is for that one alone.
-        """
+        """Start both; return when both are up. Where one cannot start, neither is left running."""
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
             check_cache_room(vllm, os.environ)
             arguments, client = dict(vllm), None
             view = model.view if max_draft_tokens else model.view.whole
-            if view.engine_arguments or max_draft_tokens:
-                arguments |= model_arguments(view, max_draft_tokens, vllm)
             if max_draft_tokens:
+                arguments |= model_arguments(view, max_draft_tokens, vllm)
                 _check(max_draft_tokens, drafter, vllm)
                 check_tokens(model.name, drafter)
-                sources.check_files(drafter if kv_bridge is None else None)
-                if kv_bridge is not None:
-                    from headstart.engine.kv_guessing import guessing_arguments  # needs vLLM
-
-                    arguments |= guessing_arguments(kv_bridge, vllm)
+                sources.check_files(drafter)
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
                 placement = place_beside(drafter, vllm)
@@ -148,10 +138,7 @@ class Engines:
             undo.callback(engine.shutdown)
             if client is not None:
                 client.wait_ready()
-            front_end = FrontEnd(
-                engine, client, abstain=sources.abstain, tower_guesses=kv_bridge is not None
-            )
-            self.target = Target(view, front_end)
+            self.target = Target(view, FrontEnd(engine, client, abstain=sources.abstain))
             self._ending = undo.pop_all()
 
     def close(self) -> None:

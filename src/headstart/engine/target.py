@@ -14,7 +14,6 @@ from typing import Any
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Timeline
-from headstart.bridges.kv_bridge import ApproximateKv
 from headstart.engine.chosen_settings import chosen_settings
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.feeder import Feed, Feeder
@@ -23,12 +22,11 @@ from headstart.engine.manner import Manner
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
-from headstart.engine.request_tags import RequestTags, guessed_salt
-from headstart.errors import ApproximateError, EngineStartError, QuestionError, SchemaError
-from headstart.media.approximate import PatchPlan
+from headstart.engine.request_tags import RequestTags
+from headstart.errors import EngineStartError, QuestionError, SchemaError
 from headstart.media.clip import Clip
 from headstart.models.ownership import owned_names
-from headstart.models.view import ApproximateView, View
+from headstart.models.view import View
 from headstart.speculation.drafter import StreamKey
 
 
@@ -82,10 +80,9 @@ class Target:
             loaded_s=now_s if loading is None else loading.end_s,
             stream=question.stream,
         )
-        plan = await self._plan(question)
         text, last = "", None
         with self.feeder.answering(), self.front_end.asking(question, record) as asking:
-            outputs = self._generate(question, plan, asking.tags, record, streaming)
+            outputs = self._generate(question, asking.tags, record, streaming)
             happenings = _with_news(outputs, asking) if question.previews else outputs
             async with contextlib.aclosing(happenings):
                 async for output in happenings:
@@ -108,42 +105,11 @@ class Target:
                 ' --vllm \'structured_outputs_config={"backend": "guidance"}\', or simplify the'
                 " schema"
             )
-        answer = _answer(text, last, record, beside)
-        if plan is not None:
-            answer = replace(answer, approximate=plan.omission)
-        elif isinstance(question.manner.approximate, ApproximateKv):
-            answer = replace(answer, approximate=question.manner.approximate)
-        yield answer
-
-    async def _plan(self, question: Question) -> PatchPlan | None:
-        """What an approximate question shows of its clip; None for one that shows all or none."""
-        approximation, view = question.manner.approximate, self.view
-        if approximation is None:
-            return None
-        if isinstance(approximation, ApproximateKv):
-            if not self.front_end.tower_guesses:
-                raise ApproximateError(
-                    "the engine was started without a KV bridge: start it with"
-                    " Headstart(..., manner=Manner(approximate=ApproximateKv(...))), or leave"
-                    " ApproximateKv out"
-                )
-            if question.clip is None or question.clip.events is None:
-                raise ApproximateError(
-                    "a KV bridge guesses from events, and the clip has no events: give it some, or"
-                    " leave ApproximateKv out"
-                )
-            return None
-        if not isinstance(view, ApproximateView) or not view.is_approximate:
-            raise ApproximateError(
-                "the engine was started to show whole clips: start it for approximate answers with"
-                " Headstart(..., manner=Manner(approximate=...)), or leave approximate out"
-            )
-        return await asyncio.to_thread(view.plan, question.clip or Clip(), approximation)
+        yield _answer(text, last, record, beside)
 
     async def _generate(
         self,
         question: Question,
-        plan: PatchPlan | None,
         tags: RequestTags | None,
         record: RequestRecord,
         streaming: bool,
@@ -160,9 +126,7 @@ class Target:
         )
         if schema is not None:
             self._check_schema(params)
-        engine_input = await self.render(question.words, clip, question.tenant, manner.system, plan)
-        if question.guesses_kv:
-            engine_input["cache_salt"] = guessed_salt(question.tenant)
+        engine_input = await self.render(question.words, clip, question.tenant, manner.system)
         outputs = self._engine.generate(
             engine_input,
             params,
@@ -225,15 +189,8 @@ class Target:
         number = self._adapters.setdefault(path, len(self._adapters) + 1)
         return LoRARequest(path, number, path)
 
-    async def render(
-        self,
-        words: str,
-        clip: Clip,
-        tenant: str,
-        system: str = "",
-        plan: PatchPlan | None = None,
-    ) -> Any:
-        """The prompt of a question about a clip, or about what a plan shows of it."""
+    async def render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
+        """The prompt of a question about a clip."""
         from vllm.exceptions import VLLMClientError
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
@@ -249,7 +206,7 @@ class Target:
             places = ("multi_modal_data", "multi_modal_uuids")
             prompt = {name: given for name, given in templated.items() if name not in places}
             tokenizing = replace(tokenizing, add_special_tokens=False)  # the template has them
-        prompt["multi_modal_data"] = self._media(clip, plan)
+        prompt["multi_modal_data"] = self.view.media(clip)
         if tenant:
             # No tenant's blocks are another tenant's prefix, and no frame is found by another.
             prompt["cache_salt"] = tenant
@@ -264,12 +221,6 @@ class Target:
             reason = " ".join(str(error).split())
             raise QuestionError(f"vLLM does not take the question: {reason}") from error
         return engine_input
-
-    def _media(self, clip: Clip, plan: PatchPlan | None) -> Mapping[str, Any]:
-        if plan is None:
-            return self.view.media(clip)
-        assert isinstance(self.view, ApproximateView)  # it made the plan
-        return self.view.media(clip, plan)
 
     def _check_schema(self, params: Any) -> None:
         """Raise where vLLM finds at once that it cannot follow the schema."""

@@ -87,9 +87,7 @@ class LiveSession:
             )
         self.windows = windows
         self._session, self._target, self._key = session, session.target, session.key
-        # What an approximate answer leaves out of a window is known when the window is over.
-        is_planned = session.manner.approximate is not None
-        self._is_fed = prefill and self._target.keeps_prefixes and not is_planned
+        self._is_fed = prefill and self._target.keeps_prefixes
         self._when: When = when or Always()
         self._lock = Lock()
         self._growing = GrowingWindows(windows, num_frames)

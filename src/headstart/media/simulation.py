@@ -189,24 +189,6 @@ def respond(light: NDArray[np.floating], linear_below: float) -> NDArray[np.floa
     return np.where(light < linear_below, light * slope, np.log(np.maximum(light, linear_below)))
 
 
-def count_events(
-    frames: NDArray[np.uint8], threshold: float = 0.2, linear_below: float = 20.0
-) -> Iterator[NDArray[np.float64]]:
-    """How many events an ideal sensor gives in each pixel before each frame, [height, width].
-
-    As `simulate` with `SensorModel.ideal`, without the times of the events, which cost most of
-    its time. ``frames`` are uint8 [n, height, width, 3]; nothing comes before the first.
-    """
-    reference: NDArray[np.float64] | None = None
-    for frame in frames:
-        response = respond(frame.astype(np.float32) @ LUMA, linear_below)
-        if reference is None:
-            reference = response
-        passed = np.trunc((response - reference) / threshold)
-        reference = reference + passed * threshold
-        yield np.abs(passed)
-
-
 def simulate(
     frames: Iterable[tuple[int, NDArray[np.uint8]]], model: SensorModel | None = None
 ) -> Iterator[Events]:

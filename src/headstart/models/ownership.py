@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.models.kept_patches import KeptPatches
-
 _MARK = "owned:"
 
 
@@ -49,16 +47,11 @@ def part_id(
 ) -> str:
     """The name of one part of a video that is named ``uuid``.
 
-    Under a caller's own name, a part is named by its number, and by what is left out of it. Under a
-    name from `owned_id` it is named by its pixels and times, so that a part of another video of
-    the same owner is found again.
+    Under a caller's own name, a part is named by its number. Under a name from `owned_id` it is
+    named by its pixels and times, so that a part of another video of the same owner is found again.
     """
     if not uuid.startswith(_MARK):
-        kept = KeptPatches.of(timing)
-        if kept is None:
-            return f"{uuid}-part-{number}"
-        shown = json.dumps(kept.metadata(), sort_keys=True).encode()
-        return f"{uuid}-part-{number}-of-{hashlib.sha256(shown).hexdigest()}"
+        return f"{uuid}-part-{number}"
     owner = uuid.removeprefix(_MARK).partition(":")[0]
     content = hashlib.sha256(repr(frames.shape).encode())
     content.update(json.dumps(timing, sort_keys=True).encode())

@@ -4,7 +4,7 @@ It is an entry point of the group ``vllm.general_plugins``, so that users of vLL
 by installing the package.
 """
 
-from headstart.models.chat.parts_view import in_part, in_parts
+from headstart.models.chat.parts_view import in_parts
 
 IN_PARTS = {
     "Qwen3VLForConditionalGeneration": "qwen3_vl.model:Qwen3VlInPairs",
@@ -13,12 +13,6 @@ IN_PARTS = {
     "InternVLForConditionalGeneration": "internvl.model:InternVlInFrames",
 }
 """vLLM's own models with our processors."""
-
-IN_PART = {
-    "Qwen3VLForConditionalGeneration": "qwen3_vl.approximate_model:Qwen3VlInPart",
-    "Qwen3VLMoeForConditionalGeneration": "qwen3_vl.approximate_model:Qwen3VlMoeInPart",
-}
-"""The same, of which patches may be left out."""
 
 
 def register() -> None:
@@ -33,8 +27,6 @@ def register() -> None:
     ModelRegistry.register_model("EventChatModel", "headstart.models.eventgpt.model:EventChatModel")
     for architecture, ours in IN_PARTS.items():
         ModelRegistry.register_model(in_parts(architecture), f"headstart.models.{ours}")
-    for architecture, ours in IN_PART.items():
-        ModelRegistry.register_model(in_part(architecture), f"headstart.models.{ours}")
     register_configs()
 
 

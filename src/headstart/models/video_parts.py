@@ -22,12 +22,6 @@ VideoPart = tuple[NDArray[np.uint8], Timing | None]
 """Frames, and their timing for a model that reads it."""
 
 
-def timings_of(videos: VideoProcessorItems) -> list[Timing | None]:
-    """The metadata of each video, which vLLM keeps also where a model does not read them."""
-    given = videos.metadata
-    return list(given) if isinstance(given, list) else [given] * len(videos)
-
-
 class VideoPartsProcessor(BaseMultiModalProcessor[Any]):
     """Cuts videos as the model's class says, and leaves the rest to vLLM."""
 
@@ -58,8 +52,8 @@ class VideoPartsProcessor(BaseMultiModalProcessor[Any]):
         parts: list[VideoPart] = []
         part_uuids: list[str | None] = []
         num_parts: list[int] = []
-        for video, timing, uuid in zip(videos.get_all(), timings_of(videos), uuids, strict=True):
-            frames = video[0] if isinstance(video, tuple) else video
+        for video, uuid in zip(videos.get_all(), uuids, strict=True):
+            frames, timing = video if isinstance(video, tuple) else (video, None)
             if frames is None or not len(frames):
                 raise ValueError(
                     "A video without frames was given. Send the frames themselves: an id of"

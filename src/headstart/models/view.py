@@ -10,7 +10,6 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.media.approximate import Approximation, PatchPlan
 from headstart.media.clip import Clip, ClipFiles
 from headstart.models.chat.view import ChatView, Messages
 from headstart.models.eventgpt.view import EventGptView
@@ -89,25 +88,6 @@ class PicturesView(Protocol):
 
     def prompt(self, question: str) -> str:
         """The prompt of one question about one clip, including the placeholder."""
-
-
-@runtime_checkable
-class ApproximateView(View, Protocol):
-    """The view of a model whose frames can be shown in part."""
-
-    @property
-    def is_approximate(self) -> bool:
-        """Whether the engine was started for it."""
-
-    @property
-    def approximate(self) -> "ApproximateView":
-        """The same view for an engine that may leave out patches, with its arguments."""
-
-    def plan(self, clip: Clip, approximation: Approximation) -> PatchPlan:
-        """Which patches of a clip are shown."""
-
-    def media(self, clip: Clip, plan: PatchPlan | None = None) -> Mapping[str, Any]:
-        """As `View.media`, of what the plan keeps."""
 
 
 _VIEWS: dict[str, Callable[[Any], View]] = {

@@ -12,11 +12,6 @@ def in_parts(architecture: str) -> str:
     return f"Headstart{architecture}"
 
 
-def in_part(architecture: str) -> str:
-    """The name of our class that may leave out patches of a video."""
-    return f"HeadstartApproximate{architecture}"
-
-
 @dataclass(frozen=True)
 class PartsView(ChatView):
     """As any chat; vLLM runs its own model, with our processor in front of it."""

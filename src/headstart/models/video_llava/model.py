@@ -1,13 +1,9 @@
 """Video-LLaVA for vLLM: CLIP over frames, a projector, and the language model of its config."""
 
-from typing import Any
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from vllm.config import VllmConfig
 from vllm.model_executor.models.clip import CLIPVisionModel
-from vllm.model_executor.models.interfaces import MultiModalEmbeddings, SupportsMRoPE
+from vllm.model_executor.models.interfaces import MultiModalEmbeddings
 from vllm.model_executor.models.module_mapping import MultiModelKeys
 from vllm.model_executor.models.utils import (
     WeightsMapper,
@@ -16,12 +12,9 @@ from vllm.model_executor.models.utils import (
     maybe_prefix,
 )
 from vllm.multimodal import MULTIMODAL_REGISTRY
-from vllm.multimodal.inputs import MultiModalFeatureSpec
-from vllm.sequence import IntermediateTensors
 
 from headstart.models.projector import Projector
 from headstart.models.video_llava.geometry import video_geometry
-from headstart.models.video_llava.positions import clip_positions
 from headstart.models.video_llava.processing import (
     VideoLlavaDummyInputsBuilder,
     VideoLlavaMultiModalProcessor,
@@ -37,12 +30,8 @@ from headstart.models.vision_language import VisionLanguageModel
     info=VideoLlavaProcessingInfo,
     dummy_inputs=VideoLlavaDummyInputsBuilder,
 )
-class VideoLlavaForConditionalGeneration(VisionLanguageModel, SupportsMRoPE):
-    """The published architecture, under the name transformers gives it.
-
-    Its positions are plain numbers. Only an engine that may leave out patches is told, by the
-    config, to ask for them as vLLM asks for several rows of positions: see `clip_positions`.
-    """
+class VideoLlavaForConditionalGeneration(VisionLanguageModel):
+    """The published architecture, under the name transformers gives it."""
 
     hf_to_vllm_mapper = WeightsMapper(orig_to_new_regex={**CANONICAL_NAMES, UNUSED_NAMES: None})
 
@@ -94,41 +83,11 @@ class VideoLlavaForConditionalGeneration(VisionLanguageModel, SupportsMRoPE):
 
     def embed_multimodal(self, **kwargs: object) -> MultiModalEmbeddings:
         """``[frames, 3, size, size]`` pixels to one ``[tokens, hidden]`` embedding a frame."""
-        pixels, kept = kwargs.get("pixel_values_videos"), kwargs.get("kept_tokens")
+        pixels = kwargs.get("pixel_values_videos")
         if pixels is None:
             return []
         assert isinstance(pixels, torch.Tensor)
-        assert isinstance(kept, torch.Tensor)
-        embedded = self.multi_modal_projector(self.video_tower(pixels))
-        if kept.all():
-            return embedded
-        return [
-            frame[tokens.to(frame.device)] for frame, tokens in zip(embedded, kept, strict=True)
-        ]
-
-    def get_mrope_input_positions(
-        self, input_tokens: list[int], mm_features: list[MultiModalFeatureSpec]
-    ) -> tuple[torch.Tensor, int]:
-        """Where each token stands in the prompt of the whole clip; three equal rows."""
-        frames = [
-            (feature.mm_position.offset, *_kept(feature))
-            for feature in sorted(mm_features, key=lambda feature: feature.mm_position.offset)
-        ]
-        positions = clip_positions(len(input_tokens), frames)
-        delta = int(positions.max()) + 1 - len(input_tokens)
-        return torch.from_numpy(positions).expand(3, -1), delta
-
-    def forward(
-        self,
-        input_ids: torch.Tensor | None,
-        positions: torch.Tensor,
-        intermediate_tensors: IntermediateTensors | None = None,
-        inputs_embeds: torch.Tensor | None = None,
-        **kwargs: object,
-    ) -> torch.Tensor | IntermediateTensors:
-        """As the base class; of several rows of positions, which are equal, the first."""
-        row = positions[0] if positions.ndim > 1 else positions
-        return super().forward(input_ids, row, intermediate_tensors, inputs_embeds, **kwargs)
+        return self.multi_modal_projector(self.video_tower(pixels))
 
     def get_mm_mapping(self) -> MultiModelKeys:
         """Which modules are language model, connector and tower, for LoRA."""
@@ -137,9 +96,3 @@ class VideoLlavaForConditionalGeneration(VisionLanguageModel, SupportsMRoPE):
             connector="multi_modal_projector",
             tower_model="video_tower",
         )
-
-
-def _kept(feature: MultiModalFeatureSpec) -> tuple[int, NDArray[np.bool_]]:
-    """A frame's step in its clip, and which of its tokens are in the prompt."""
-    data: Any = feature.data
-    return int(data["step"].data), data["kept_tokens"].data.numpy()

@@ -7,24 +7,17 @@ causal, so nothing computed for frame k depends on a later frame.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from transformers import BatchFeature, VideoLlavaConfig
 from vllm.multimodal.inputs import MultiModalFieldConfig, MultiModalKwargsItems
-from vllm.multimodal.parse import MultiModalDataItems, VideoProcessorItems
-from vllm.multimodal.processing import ProcessorInputs, PromptReplacement, PromptUpdate
+from vllm.multimodal.parse import MultiModalDataItems
+from vllm.multimodal.processing import PromptReplacement, PromptUpdate
 from vllm.transformers_utils.processor import cached_image_processor_from_config
 
 from headstart.models.geometry import PictureGeometry
-from headstart.models.kept_patches import KeptPatches, plan_of
 from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
-from headstart.models.video_parts import Timing, VideoPart, VideoPartsProcessor, timings_of
-
-WHOLE_CLIP = -1
-"""The step of a frame whose clip is shown whole."""
+from headstart.models.video_parts import VideoPartsProcessor
 
 
 class VideoLlavaProcessingInfo(PicturesProcessingInfo):
@@ -69,20 +62,10 @@ class VideoLlavaMultiModalProcessor(VideoPartsProcessor):
         token: int = self.info.get_hf_config().video_token_index
         return token
 
-    def parts(
-        self, frames: NDArray[np.uint8], timing: Timing | None, inputs: ProcessorInputs
-    ) -> list[VideoPart]:
-        """The frames one by one; where a plan says so, only some of them, with what is kept."""
-        plan = plan_of(timing)
-        if plan is None:
-            return super().parts(frames, timing, inputs)
-        return [(frames[step][None], kept.metadata()) for step, kept in plan.items()]
-
     def _call_hf_processor(
         self, hf_data: Mapping[str, object], hf_kwargs: Mapping[str, object]
     ) -> BatchFeature:
-        videos: Any = hf_data["videos"]
-        frames = [(video[0] if isinstance(video, tuple) else video)[0] for video in videos]
+        frames = [video[0] for video in hf_data["videos"]]  # type: ignore[attr-defined]
         processed = self.info.ctx.call_hf_processor(
             self.info.get_image_processor(**hf_kwargs), {"images": frames}, hf_kwargs
         )
@@ -90,33 +73,10 @@ class VideoLlavaMultiModalProcessor(VideoPartsProcessor):
         (pixels,) = processed.values()
         return BatchFeature({"pixel_values_videos": pixels})
 
-    def _apply_hf_processor_main(
-        self, mm_items: MultiModalDataItems, hf_kwargs: Mapping[str, object]
-    ) -> BatchFeature:
-        """As vLLM does, with the plan of each frame beside its pixels."""
-        processed = super()._apply_hf_processor_main(mm_items, hf_kwargs)
-        if "video" in mm_items:
-            videos = mm_items.get_items("video", VideoProcessorItems)
-            kept = [KeptPatches.of(metadata) for metadata in timings_of(videos)]
-            steps = [WHOLE_CLIP if one is None else one.step for one in kept]
-            processed["kept_tokens"] = torch.from_numpy(np.stack([*map(self._tokens, kept)]))
-            processed["step"] = torch.tensor(steps)
-        return processed
-
-    def _tokens(self, kept: KeptPatches | None) -> NDArray[np.bool_]:
-        """Which tokens of a frame are in the prompt: its class token, and the patches kept."""
-        tokens = np.ones(self.info.get_geometry().tokens_per_picture, dtype=np.bool_)
-        if kept is not None:
-            tokens[1:] = kept.patches.reshape(-1)
-        return tokens
-
     def _get_mm_fields_config(
         self, hf_inputs: BatchFeature, hf_processor_mm_kwargs: Mapping[str, object]
     ) -> Mapping[str, MultiModalFieldConfig]:
-        # The plan stays on the CPU, where it is read: a look at it waits for no device.
-        plan = MultiModalFieldConfig.batched("video", keep_on_cpu=True)
-        pixels = MultiModalFieldConfig.batched("video")
-        return {"pixel_values_videos": pixels, "kept_tokens": plan, "step": plan}
+        return {"pixel_values_videos": MultiModalFieldConfig.batched("video")}
 
     def _get_prompt_updates(
         self,
@@ -127,7 +87,7 @@ class VideoLlavaMultiModalProcessor(VideoPartsProcessor):
         video_token = self.info.get_hf_config().video_token_index
 
         def frame(number: int) -> list[int]:
-            kept: Any = out_mm_kwargs["video"][number]["kept_tokens"].data
-            return [video_token] * int(kept.sum())
+            # Called for frames that are not in vLLM's cache only.
+            return [video_token] * self.info.get_geometry().tokens_per_picture
 
         return [PromptReplacement(modality="video", target=[video_token], replacement=frame)]

@@ -1,6 +1,6 @@
 """Video-LLaVA's view of a clip: its frames, its prompt, its weights."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.approximate import Approximation, PatchPlan
 from headstart.media.clip import Clip, ClipFiles
-from headstart.media.patches import PatchGrid
 from headstart.models.checkpoint import check_checkpoint
-from headstart.models.kept_patches import planned
 from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE, video_prompt
 from headstart.models.video_llava.weights import canonical_name, expected_shapes
@@ -27,7 +24,6 @@ class VideoLlavaView:
     num_text_ids: int
     frames_per_item: int = 1  # the processor makes an item of each frame
     chat_template: str = CHAT_TEMPLATE  # published checkpoints have none
-    is_approximate: bool = False
 
     @classmethod
     def from_config(cls, config: Any) -> "VideoLlavaView":
@@ -41,49 +37,27 @@ class VideoLlavaView:
 
     @property
     def engine_arguments(self) -> dict[str, Any]:
-        """None: the model is ours, and always cuts videos into frames.
-
-        Where patches may be left out, vLLM is to ask the model for positions. It does so for
-        models whose config has sections of M-RoPE; the language model's own config stays as it is.
-        """
-        if not self.is_approximate:
-            return {}
-        return {"hf_overrides": {"rope_parameters": {"mrope_section": [1, 1, 1]}}}
-
-    @property
-    def approximate(self) -> "VideoLlavaView":
-        """The same for an engine that may leave out patches."""
-        return replace(self, is_approximate=True)
-
-    def plan(self, clip: Clip, approximation: Approximation) -> PatchPlan:
-        """Which patches of a clip are shown."""
-        side = int((video_geometry(self.config).tokens_per_picture - 1) ** 0.5)
-        return approximation.plan(self._sampled(clip), PatchGrid(side, side, is_square=True))
+        """None: the model is ours, and always cuts videos into frames."""
+        return {}
 
     @property
     def whole(self) -> "VideoLlavaView":
         """The same, likewise."""
         return self
 
-    def media(self, clip: Clip, plan: PatchPlan | None = None) -> dict[str, Any]:
-        """What it is shown, as a video; with a plan, only that of it."""
+    def media(self, clip: Clip) -> dict[str, Any]:
+        """What it is shown, as a video."""
         if clip.pictures:
             raise MediaError(
                 "Video-LLaVA looks at a video and at no still pictures; leave them out"
             )
-        frames = self.pictures(clip)
-        return {"video": frames if plan is None else (frames, planned(plan))}
+        return {"video": self.pictures(clip)}
 
     def pictures(self, clip: Clip) -> NDArray[np.uint8]:
         """The model's number of frames, spread uniformly over the clip."""
-        sampled = self._sampled(clip).video
-        assert sampled is not None
-        return sampled.frames
-
-    def _sampled(self, clip: Clip) -> Clip:
         if clip.video is None:
             raise MediaError("Video-LLaVA looks at frames and the clip has none; give a video")
-        return replace(clip, video=clip.video.sample(self.num_frames))
+        return clip.video.sample(self.num_frames).frames
 
     def glance(self, clip: Clip) -> Clip:
         """The whole clip: frames can be spread over any length."""
