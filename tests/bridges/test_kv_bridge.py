@@ -1,4 +1,4 @@
-"""A KV bridge on the disk, the prompts it knows, and what it gives for them."""
+"""A KV bridge on the disk, and what it gives for a clip."""
 
 from dataclasses import replace
 
@@ -9,11 +9,10 @@ from headstart.bridges.kv_bridge import WEIGHTS, KvBridge, kv_inputs, recencies
 from headstart.bridges.kv_config import FILE, KvConfig
 from headstart.errors import TrainingError
 
-VIDEO = 99
 CONFIG = KvConfig(
     target="a target",
     head_ids=(1, 7),
-    video_token=VIDEO,
+    video_token=99,
     num_frames=3,
     tokens_per_frame=5,
     num_layers=2,
@@ -21,7 +20,6 @@ CONFIG = KvConfig(
     head_size=4,
     feature_size=6,
 )
-CLIP = [VIDEO] * CONFIG.num_clip_tokens
 
 
 def random_bridge(rng: np.random.Generator, config: KvConfig = CONFIG) -> KvBridge:
@@ -32,22 +30,6 @@ def random_bridge(rng: np.random.Generator, config: KvConfig = CONFIG) -> KvBrid
         rng.normal(size=(config.tokens_per_frame, inputs)).astype(np.float32),
         rng.normal(size=(2, inputs, row)).astype(np.float32),
     )
-
-
-@pytest.mark.parametrize(
-    ("prompt", "known"),
-    [
-        ([1, 7, *CLIP, 5], 17),
-        ([1, 7, *CLIP, 5, 6, VIDEO], 17),
-        ([1, 7, *CLIP], 0),  # no question
-        ([1, 7, *CLIP, VIDEO], 0),  # a longer clip
-        ([1, 7, *CLIP[1:], 5, 6], 0),  # a shorter one
-        ([1, 8, *CLIP, 5], 0),  # another system prompt
-        ([], 0),
-    ],
-)
-def test_a_prompt_is_known_up_to_its_question_or_not_at_all(prompt, known):
-    assert CONFIG.num_known(prompt) == known
 
 
 def test_each_place_gets_what_was_seen_there_and_on_average(rng):

@@ -105,7 +105,7 @@ def kv(
 ) -> None:
     """Train a KV bridge, which guesses what the target computes of a clip from its events.
 
-    Answers by it are approximate.
+    It is for study: no engine reads it.
     """
     from headstart_research.training.kv_run import KvRun
 

@@ -105,13 +105,12 @@ library_name: headstart
 base_model: {config.target}
 tags:
 - headstart
-- approximate
 ---
 
 # A KV bridge for {config.target}
 
-It guesses the target's keys and values of a clip from what {drafter} sees in the clip's events. The
-target then answers without looking at the clip. Such an answer is **approximate**.
+It guesses the target's keys and values of a clip from what {drafter} sees in the clip's events.
+It is for study: no engine reads it.
 
 | | |
 |---|---|

@@ -1,7 +1,6 @@
 """The sizes of a KV bridge, as they are written into its ``config.json``."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -44,14 +43,6 @@ class KvConfig:
     def row_size(self) -> int:
         """Numbers in the keys and values of one token, of all layers."""
         return self.num_layers * 2 * self.num_kv_heads * self.head_size
-
-    def num_known(self, prompt: Sequence[int]) -> int:
-        """How many tokens of a prompt it gives: all up to the question, or none at all."""
-        head, stop = len(self.head_ids), self.num_tokens
-        if len(prompt) <= stop or tuple(prompt[:head]) != self.head_ids:
-            return 0
-        is_clip = [token == self.video_token for token in prompt[head : stop + 1]]
-        return stop if all(is_clip[:-1]) and not is_clip[-1] else 0
 
     def write(self, directory: Path) -> None:
         """As ``config.json``."""
