@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml $(wildcard */pyproject.toml) VERSION
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --no-compile torch==2.13.0
 	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
-		--editable ./client --editable ./server --editable ./research --editable ./lab
+		--editable ./client --editable ./events --editable ./server --editable ./research --editable ./lab
 	$(BIN)/python -c 'import torchvision, torchaudio' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \

@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 DISTRIBUTIONS = {
     ".": ("pyproject.toml", "VERSION", "README.md", "LICENSE", "src"),
     "client": (".",),
+    "events": (".",),
     "server": (".",),
     "research": (".",),
     "lab": (".",),

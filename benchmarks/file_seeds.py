@@ -17,9 +17,9 @@ from tests.serve import attacks
 
 from headstart.errors import HeadstartError
 from headstart.media.events import SensorSize
-from headstart.media.simulation import simulate
 from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
+from headstart_events.simulation import simulate
+from headstart_events.writers.writing import write_recording
 from headstart_lab.street import street_video
 
 WIDTH, HEIGHT, NUM_FRAMES = 48, 32, 10

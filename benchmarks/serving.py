@@ -27,10 +27,10 @@ from tests.serve.servers import (
 )
 
 from headstart.media.events import SensorSize
-from headstart.media.simulation import simulate
 from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
 from headstart.models.video_llava.prompt import CHAT_TEMPLATE
+from headstart_events.simulation import simulate
+from headstart_events.writers.writing import write_recording
 from headstart_lab.answering import held_out_drive
 from headstart_lab.language.questions import Question
 from headstart_lab.pair import find_pair

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from headstart.live.when import THRESHOLD, WhenChanged
 from headstart.media.events import Events, SensorSize
-from headstart.media.simulation import SensorModel, Simulator
+from headstart_events.simulation import SensorModel, Simulator
 from headstart_lab.language.facts import Fact
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import TARGET_STYLE

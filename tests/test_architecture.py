@@ -10,14 +10,16 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "headstart": ROOT / "src" / "headstart",
     "headstart_client": ROOT / "client" / "headstart_client",
+    "headstart_events": ROOT / "events" / "headstart_events",
     "headstart_server": ROOT / "server" / "headstart_server",
     "headstart_research": ROOT / "research" / "headstart_research",
 }
 MAY_IMPORT = {
     "headstart": set(),
     "headstart_client": {"headstart"},
-    "headstart_server": {"headstart", "headstart_client"},
-    "headstart_research": {"headstart"},
+    "headstart_events": {"headstart"},
+    "headstart_server": {"headstart", "headstart_client", "headstart_events"},
+    "headstart_research": {"headstart", "headstart_events"},
 }
 """A package finds the others by entry points, if it needs them."""
 
@@ -36,6 +38,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 MAY_IMPORT_VLLM = {
     "headstart.engine",
     "headstart.models",
+    "headstart_events.eventgpt",
     "headstart_server",
     "headstart_research.collect.observer",
 }

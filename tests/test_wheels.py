@@ -26,6 +26,7 @@ PAIR = {
 }
 OTHERS = {
     "client": (),
+    "events": (),
     "server": ("page.html", "live.html", "live_camera.js"),
     "research": (),
 }

@@ -14,11 +14,12 @@ WORKDIR /build
 COPY pyproject.toml VERSION README.md LICENSE ./
 COPY src src
 COPY client client
+COPY events events
 COPY server server
 ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 # hadolint ignore=DL3013
 RUN pip install --no-cache-dir torch==2.13.0 \
- && pip install --no-cache-dir '.[cpu,events]' ./client ./server \
+ && pip install --no-cache-dir '.[cpu,events]' ./client ./events ./server \
  && { python -c 'import torchvision' 2>/dev/null \
       || pip uninstall --yes torchvision torchaudio torchcodec; } \
  && rm -rf /build

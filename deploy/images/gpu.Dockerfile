@@ -9,9 +9,10 @@ WORKDIR /build
 COPY pyproject.toml VERSION README.md LICENSE ./
 COPY src src
 COPY client client
+COPY events events
 COPY server server
 # hadolint ignore=DL3013
-RUN pip install --no-cache-dir '.[events]' ./client ./server && rm -rf /build
+RUN pip install --no-cache-dir '.[events]' ./client ./events ./server && rm -rf /build
 
 ENV HF_HOME=/models \
     VLLM_NO_USAGE_STATS=1

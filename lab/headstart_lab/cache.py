@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from headstart.media.clip import Clip
 from headstart.media.events import SensorSize
-from headstart.media.rendering import EVENTGPT_PALETTE
-from headstart.models.eventgpt.view import EventGptView
+from headstart_events.eventgpt.view import EventGptView
+from headstart_events.rendering import EVENTGPT_PALETTE
 from headstart_lab.errors import LabError
 from headstart_lab.language.facts import Fact
 from headstart_lab.language.questions import Question

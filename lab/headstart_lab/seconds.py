@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
+from headstart_events.writers.writing import write_recording
 from headstart_lab.errors import LabError
 from headstart_lab.world.drive import LabClip
 

@@ -124,7 +124,7 @@ class TinyEventGpt:
         import torch
         from safetensors.torch import save
 
-        from headstart.models.eventgpt.weights import published_shapes
+        from headstart_events.eventgpt.weights import published_shapes
 
         tokenizer = train_tokenizer(_SENTENCES, max_pieces=512)
         config = self._config(tokenizer)
@@ -142,7 +142,7 @@ class TinyEventGpt:
     def _config(self, tokenizer: Any) -> Any:
         from transformers import CLIPVisionConfig
 
-        from headstart.models.eventgpt.config import EventChatConfig
+        from headstart_events.eventgpt.config import EventChatConfig
 
         return EventChatConfig(
             architectures=["EventChatModel"],

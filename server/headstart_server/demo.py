@@ -4,7 +4,7 @@ import json
 from http import HTTPStatus
 from pathlib import Path
 
-from headstart.media.readers.opening import SUFFIXES
+from headstart_events.readers.opening import SUFFIXES
 from headstart_server.refusal import RefusedError
 from headstart_server.routes import DEMO
 

@@ -6,8 +6,8 @@ from PIL import Image
 
 from headstart.errors import BenchError, MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.media.simulation import simulate
-from headstart.media.writers.writing import write_recording
+from headstart_events.simulation import simulate
+from headstart_events.writers.writing import write_recording
 from headstart_lab.street import street_video
 from headstart_research.bench.folder import clips_in, paced_workloads
 

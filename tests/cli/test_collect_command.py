@@ -17,8 +17,8 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.cli import app
 from headstart.media.events import SensorSize
-from headstart.media.simulation import simulate
-from headstart.media.writers.writing import write_recording
+from headstart_events.simulation import simulate
+from headstart_events.writers.writing import write_recording
 from headstart_research.collect.collection import Collection
 from headstart_research.collect.manifest import FILE
 from headstart_research.collect.shard_files import collected

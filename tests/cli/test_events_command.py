@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from headstart.cli.events import app
-from headstart.media.readers.opening import open_recording
 from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
+from headstart_events.commands.events import app
+from headstart_events.readers.opening import open_recording
+from headstart_events.writers.writing import write_recording
 from tests.media.synthetic import SENSOR, random_events, save_like_eventgpt
 
 

@@ -55,10 +55,10 @@ def street(tmp_path):
         (["{street}", "{street}"], "is a file: give the question"),
         (["{street}", "What?", "--window", "0"], "a window of 0"),
         (["{street}", "What?", "--window", "2", "--step", "3"], "no longer than the window"),
-        (["{street}", "What?", "--when", "changed"], "--simulate-events"),
+        (["{street}", "What?", "--when", "changed"], "--events simulated"),
         (["{street}", "What?", "--at-least", "3"], "--when changed"),
         (
-            ["{street}", "What?", "--when", "changed", "--simulate-events", "--at-least", "0"],
+            ["{street}", "What?", "--when", "changed", "--events", "simulated", "--at-least", "0"],
             "a time above 0",
         ),
         (["{street}", "What?", "--json", "[]"], "holds no JSON"),
@@ -72,7 +72,6 @@ def street(tmp_path):
         (["/dev/video0", "What?", "--speed", "2"], "--speed is for files"),
         (["no-such.mp4", "What?"], "no-such.mp4"),
         (["{street}", "What?", "--events", "no-such.raw"], "no-such.raw"),
-        (["{street}", "What?", "--events", "x.raw", "--simulate-events"], "leave one of the two"),
         (["{street}", "{street}", "What?", "--events", "{street}"], "one for each"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else None,
@@ -262,7 +261,7 @@ def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver, s
     if subscriber is not None:
         arguments += ["--mqtt", subscriber.broker.url, "--mqtt-discovery"]
     arguments += ["--json", json.dumps({"type": "object", "properties": {"a": {"enum": [1]}}})]
-    arguments += ["--when", "changed", "--simulate-events", "--at-least", "2"]
+    arguments += ["--when", "changed", "--events", "simulated", "--at-least", "2"]
     for each in ("dtype=float32", "enforce_eager=true", "block_size=32"):
         arguments += ["--vllm", each]
     process = subprocess.Popen(

@@ -8,9 +8,9 @@ from headstart import ClipFiles, Events, Video
 from headstart.answers.timeline import Stage
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.slicing import latest
-from headstart.media.writers.writing import write_recording
-from headstart.models.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.slicing import latest
+from headstart_events.writers.writing import write_recording
 
 pytestmark = pytest.mark.engine
 

@@ -117,7 +117,7 @@ def test_several_clips_at_once_do_not_get_each_others_features(observer, oracle,
 def test_an_event_model_is_only_its_tower(tiny_drafter, rng):
     from tests.models.eventgpt_reference import EventGptReference
 
-    from headstart.models.eventgpt.config import EventChatConfig
+    from headstart_events.eventgpt.config import EventChatConfig
     from headstart_research.collect.observer import Observer
 
     reference = EventGptReference(tiny_drafter, EventChatConfig.from_pretrained(tiny_drafter))

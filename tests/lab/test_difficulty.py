@@ -6,7 +6,7 @@ pytest.importorskip("transformers")
 
 from benchmarks.difficulty import blind_top1, measure_difficulty, suffix_tokens_per_pass
 
-from headstart.models.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.prompt import event_prompt
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart_lab.split import Split

@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from headstart.errors import MediaError
-from headstart.media.readers.hdf5_client import CLIENT
-from headstart.media.readers.opening import open_recording
 from headstart.media.video import Video
+from headstart_events.readers.hdf5_client import CLIENT
+from headstart_events.readers.opening import open_recording
 from tests.media.hostile import crafted_files, mutated, valid_files
 from tests.media.hostile_containers import SENSOR
 

@@ -8,7 +8,7 @@ import hdf5plugin
 import numpy as np
 
 from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
+from headstart_events.writers.writing import write_recording
 from tests.media.hostile_containers import (
     SENSOR,
     aedat4,

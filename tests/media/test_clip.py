@@ -4,7 +4,7 @@ import pytest
 from headstart.errors import MediaError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
+from headstart_events.writers.writing import write_recording
 from tests.media.synthetic import SENSOR, random_events
 
 

@@ -6,9 +6,9 @@ import pytest
 from headstart.errors import MediaError
 from headstart.media import video as video_module
 from headstart.media.events import SensorSize
-from headstart.media.simulation import simulate
 from headstart.media.video import Video, read_windows
-from headstart.media.writers.writing import write_recording
+from headstart_events.simulation import simulate
+from headstart_events.writers.writing import write_recording
 from headstart_lab.street import street_video
 from headstart_research.bench.clip_folder import folder_streams
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import MediaError
-from headstart.media.readers.opening import open_recording
-from headstart.media.writers.writing import write_recording
+from headstart_events.readers.opening import open_recording
+from headstart_events.writers.writing import write_recording
 from tests.media.synthetic import SENSOR, random_events, save_like_eventgpt
 
 for optional in ("h5py", "hdf5plugin", "lz4", "zstandard"):
@@ -64,8 +64,8 @@ from pathlib import Path
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.readers.opening import open_recording
-from headstart.media.readers.preloading import preload
+from headstart_events.readers.opening import open_recording
+from headstart_events.readers.preloading import preload
 from tests.media.hostile import crafted_files, valid_files
 
 folder = Path(sys.argv[1])

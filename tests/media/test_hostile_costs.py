@@ -14,7 +14,7 @@ import pytest
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.readers.opening import open_recording
+from headstart_events.readers.opening import open_recording
 
 for optional in ("h5py", "hdf5plugin", "lz4", "zstandard"):
     pytest.importorskip(optional)

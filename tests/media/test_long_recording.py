@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from headstart.media.events import Events
-from headstart.media.writers.writing import write_recording
+from headstart_events.writers.writing import write_recording
 from tests.media.synthetic import SENSOR
 
 NUM_EVENTS, DURATION_US = 5_000_000, 3_600_000_000
 READ = f"""
 import json, sys
 from pathlib import Path
-from headstart.media.readers.hdf5_client import CLIENT
-from headstart.media.readers.opening import open_recording
+from headstart_events.readers.hdf5_client import CLIENT
+from headstart_events.readers.opening import open_recording
 
 def peak_mib(process):
     status = Path(f"/proc/{{process}}/status").read_text()

@@ -5,9 +5,9 @@ import pytest
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.media.readers.opening import open_recording
-from headstart.media.rendering import Palette, render, voxel_grid
-from headstart.media.slicing import slice_by_count
+from headstart_events.readers.opening import open_recording
+from headstart_events.rendering import Palette, render, voxel_grid
+from headstart_events.slicing import slice_by_count
 from tests.media.samples import sample
 from tests.media.synthetic import SENSOR, random_events
 

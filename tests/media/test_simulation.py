@@ -5,8 +5,8 @@ import pytest
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.media.simulation import SensorModel, Simulator, respond, simulate
 from headstart.media.video import stream_frames
+from headstart_events.simulation import SensorModel, Simulator, respond, simulate
 from tests.media.samples import sample
 
 SMALL = SensorSize(32, 24)

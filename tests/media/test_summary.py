@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from headstart.media.summary import NUM_BINS, Summary
+from headstart_events.summary import NUM_BINS, Summary
 from tests.media.synthetic import random_events
 
 

@@ -8,12 +8,12 @@ torch = pytest.importorskip("torch", reason="needs an engine's torch: headstart[
 pytest.importorskip("transformers")
 
 from headstart.errors import CheckpointError, ModelConfigError
-from headstart.models.eventgpt.config import EventChatConfig
-from headstart.models.eventgpt.geometry import event_geometry, num_window_tokens
-from headstart.models.eventgpt.prompt import event_prompt
-from headstart.models.eventgpt.weights import canonical_name, expected_shapes, published_shapes
 from headstart.models.registration import register_configs
 from headstart.models.view import view_of
+from headstart_events.eventgpt.config import EventChatConfig
+from headstart_events.eventgpt.geometry import event_geometry, num_window_tokens
+from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.weights import canonical_name, expected_shapes, published_shapes
 from headstart_lab.tiny import TinyEventGpt
 
 LLAMA_TOKENIZER = Path(__file__).parents[3] / "shared" / "samples" / "llama-tokenizer.model"

@@ -10,10 +10,10 @@ from headstart.engine.model import _showing
 from headstart.engine.startup import model_arguments
 from headstart.errors import DraftingError, MediaError, ModelConfigError
 from headstart.models.chat.view import ChatView
-from headstart.models.eventgpt.view import EventGptView
 from headstart.models.qwen3_vl.view import Qwen3VlView
 from headstart.models.video_llava.view import VideoLlavaView
 from headstart.models.view import view_of
+from headstart_events.eventgpt.view import EventGptView
 
 PICTURE = np.zeros((4, 6, 3), np.uint8)
 VIDEO = Video(np.zeros((3, 4, 6, 3), np.uint8), np.array([5, 10, 400_005], dtype=np.int64))

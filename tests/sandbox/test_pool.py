@@ -21,7 +21,7 @@ from PIL import Image
 from headstart.errors import MediaError
 from headstart.live.sources.confined.confinement import ResourceLimits
 from headstart.media.events import Events, SensorSize
-from headstart.media.writers.writing import write_recording
+from headstart_events.writers.writing import write_recording
 from headstart_server.media.decoder import MediaDecoder, max_output_bytes
 from headstart_server.media.decoder_pool import environment
 from headstart_server.media.fetcher import EventPart, Fetched

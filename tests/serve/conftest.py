@@ -35,9 +35,9 @@ PAIR_ENGINE = {**ENGINE, "enable_chunked_prefill": False}
 def clips(tmp_path_factory) -> Path:
     """A directory with street.mp4, street.npz, a darker dusk.mp4 and a large wide.mp4."""
     from headstart.media.events import SensorSize
-    from headstart.media.simulation import simulate
     from headstart.media.video import Video
-    from headstart.media.writers.writing import write_recording
+    from headstart_events.simulation import simulate
+    from headstart_events.writers.writing import write_recording
     from headstart_lab.street import street_video
 
     directory = tmp_path_factory.mktemp("clips")

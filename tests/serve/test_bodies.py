@@ -405,7 +405,7 @@ def test_an_invalid_window_of_events_is_refused(window):
 
 
 def test_every_event_format_that_is_read_can_be_named():
-    from headstart.media.readers.opening import SUFFIXES
+    from headstart_events.readers.opening import SUFFIXES
     from headstart_server.bodies.messages import EventWindow
 
     choices = EventWindow.model_json_schema()["properties"]["format"]["anyOf"][0]["enum"]

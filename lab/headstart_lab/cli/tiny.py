@@ -22,8 +22,8 @@ def tiny(
     The models are laid out like the published ones, and their answers are noise: they show that
     everything works, not what trained models say.
     """
-    from headstart.media.simulation import simulate
-    from headstart.media.writers.writing import write_recording
+    from headstart_events.simulation import simulate
+    from headstart_events.writers.writing import write_recording
     from headstart_lab.place import check_place
     from headstart_lab.street import street_video
     from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from headstart.media.rendering import EVENTGPT_PALETTE
+from headstart_events.rendering import EVENTGPT_PALETTE
 from headstart_lab.training.attention import PACKED
 from headstart_lab.training.packing import Packed
 from headstart_lab.training.pixels import frame_processor, pixels, slice_processor

@@ -125,7 +125,7 @@ class DrafterSize:
 
     def config(self, tokenizer: Any) -> Any:
         """The config under the published name."""
-        from headstart.models.eventgpt.config import EventChatConfig
+        from headstart_events.eventgpt.config import EventChatConfig
 
         return EventChatConfig(
             architectures=["EventChatModel"],

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.models.eventgpt.prompt import event_prompt, place_events, placeholder_id
 from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER, video_prompt
+from headstart_events.eventgpt.prompt import event_prompt, place_events, placeholder_id
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import numpy as np
 
 from headstart.media.clip import Clip
 from headstart.media.events import Events, SensorSize
-from headstart.media.simulation import SensorModel, simulate
 from headstart.media.video import Video
+from headstart_events.simulation import SensorModel, simulate
 from headstart_lab.world.air import Eye
 from headstart_lab.world.camera import Camera
 from headstart_lab.world.kinds import Bend, Colour, Kind, Pace, Place, Role, Side

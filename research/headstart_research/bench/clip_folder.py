@@ -17,8 +17,8 @@ from PIL import Image
 from headstart.errors import MediaError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.events import SensorSize
-from headstart.media.readers.opening import SUFFIXES, open_recording
 from headstart.media.video import Video, frame_times, read_windows
+from headstart_events.readers.opening import SUFFIXES, open_recording
 from headstart_research.bench.clip_stream import ClipStream
 
 CLIP_US = 1_000_000

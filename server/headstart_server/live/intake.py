@@ -23,11 +23,11 @@ import numpy as np
 from headstart.errors import MediaError
 from headstart.live.session import LiveSession
 from headstart.live.sources.clock import MAX_APART_US
-from headstart.live.sources.events_beside import SmallSimulator
 from headstart.live.windows import Placement
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart_client.wire import Media, MediaKind, unpack_events
+from headstart_events.live.events_beside import SmallSimulator
 from headstart_server.live.frame_memory import FrameMemory
 from headstart_server.live.gate import Gate
 from headstart_server.live.losses import Cut, Gap, Loss, Why

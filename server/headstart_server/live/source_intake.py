@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.live.session import LiveSession
-from headstart.live.sources.events_beside import SmallSimulator
 from headstart.live.sources.source import Arrival, Source, SourceCounts
+from headstart_events.live.events_beside import SmallSimulator
 from headstart_server.live.frame_memory import FrameMemory
 from headstart_server.live.gate import Gate
 from headstart_server.live.losses import Why

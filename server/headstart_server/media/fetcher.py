@@ -20,7 +20,7 @@ import aiohttp
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.readers.opening import SUFFIXES, reader_of
+from headstart_events.readers.opening import SUFFIXES, reader_of
 from headstart_server.refusal import RefusedError, bad_request
 from headstart_server.settings import Settings
 from headstart_server.uploads import ID_PREFIX, Uploads

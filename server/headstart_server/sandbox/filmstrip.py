@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from headstart.media.events import Events, SensorSize
-from headstart.media.rendering import render
+from headstart_events.rendering import render
 
 NUM_FRAMES = 32  # page.html counts on it
 MAX_SIDE = 320

@@ -11,7 +11,7 @@ import PIL.Image
 
 from headstart.live.sources.confined.small_video import SMALL_PACKETS, small_video
 from headstart.media.packets import PacketDecoder
-from headstart.media.readers.preloading import preload
+from headstart_events.readers.preloading import preload
 from headstart_server.sandbox.vllm_media import Bounds, Loaders
 
 _BOUNDS = Bounds(max_frame_pixels=1 << 20, max_clip_pixels=1 << 20, max_video_s=60)

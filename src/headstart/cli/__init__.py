@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headstart.cli import ask, doctor, events, watch
+from headstart.cli import ask, doctor, watch
 from headstart.cli.plugins import PluginGroup
 from headstart.cli.terminal import terminal
 from headstart.cli.version import print_version
@@ -22,7 +22,6 @@ app = typer.Typer(
 app.command("doctor")(doctor.doctor)
 app.command("ask")(ask.ask)
 app.command("watch")(watch.watch)
-app.add_typer(events.app, name="events")
 
 
 @app.callback(invoke_without_command=True)

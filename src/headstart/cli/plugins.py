@@ -25,6 +25,7 @@ _INSTALL_RESEARCH = "pip install 'headstart[research]'"
 HOW_TO_INSTALL = {
     "demo": _INSTALL_LAB,
     "lab": _INSTALL_LAB,
+    "events": "pip install 'headstart[events]'",
     "serve": _INSTALL_SERVER,
     "memory": _INSTALL_SERVER,
     **dict.fromkeys(

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,17 +25,15 @@ from headstart.live.answer_log import AnswerLog, row_of
 from headstart.live.sinks.answer_sink import AnswerSink, DeliveryCounts
 from headstart.live.sinks.hook import Hook
 from headstart.live.sinks.mqtt import MqttPublisher
-from headstart.live.sources.event_camera import event_camera
-from headstart.live.sources.events_beside import simulated, with_events
 from headstart.live.sources.file import video_file
-from headstart.live.sources.opening import open_source
+from headstart.live.sources.opening import events_beside, open_source
 from headstart.live.sources.source import Source
 from headstart.live.watching import WatchCounts
 from headstart.live.when import Always, When, WhenChanged
 from headstart.live.windows import Windows
 from headstart.media.events import SensorSize
 
-EVENT_CAMERA = "camera"
+SIMULATED = "simulated"
 MAX_WAITS = 100_000
 """The waits that the summary is made of: the newest of them."""
 
@@ -113,13 +110,10 @@ def watch(
     events: Annotated[
         list[str] | None,
         typer.Option(
-            help="A recording of events beside a source, or the word camera for an event camera"
-            " that is plugged in; as often as there are sources."
+            help="Events beside a source: a recording, camera for an event camera that is plugged"
+            " in, or simulated for events made from the frames; as often as there are sources."
         ),
     ] = None,
-    simulate_events: Annotated[
-        bool, typer.Option("--simulate-events", help="Make events from the frames.")
-    ] = False,
     sensor: Sensor = None,
     speed: Annotated[
         float | None, typer.Option(help="Play files so many times as fast as they were taken.")
@@ -145,9 +139,7 @@ def watch(
     """
     names, question = _split(words)
     windows = Windows(window, step)
-    make_when = _when(when, at_least, bool(events) or simulate_events)
-    if events and simulate_events:
-        raise LiveError("events are either recorded or simulated: leave one of the two options out")
+    make_when = _when(when, at_least, bool(events))
     if mqtt_discovery and mqtt is None:
         raise LiveError("--mqtt-discovery goes with --mqtt: name a broker, or leave the option out")
     given_schema = None if schema is None else _schema(schema)
@@ -182,7 +174,7 @@ def watch(
         out = output_of(output)
         with interrupts_kept():
             answers = watching.watch(
-                [simulated(source) for source in sources] if simulate_events else sources,
+                sources,
                 question,
                 headstart=headstart,
                 windows=windows,
@@ -257,7 +249,7 @@ def _when(asked: Asked, at_least: float | None, has_events: bool) -> Callable[[]
         return Always
     if not has_events:
         raise LiveError(
-            "--when changed looks at events: give a recording with --events, or --simulate-events"
+            "--when changed looks at events: give a recording with --events, or --events simulated"
         )
     WhenChanged(at_least)  # a floor that cannot be is said now
     return lambda: WhenChanged(at_least)
@@ -271,19 +263,17 @@ def _schema(given: str) -> dict[str, Any]:
 def _sources(
     names: Sequence[str], speed: float | None, events: Sequence[str], sensor: str | None
 ) -> list[Source]:
+    if list(events) == [SIMULATED]:
+        events = [SIMULATED] * len(names)
     if events and len(events) != len(names):
         raise LiveError(
             f"{len(events)} times --events for {len(names)} sources: give one for each, in the same"
-            " order"
+            f" order, or {SIMULATED} for all"
         )
     size = None if sensor is None else SensorSize.parse(sensor)
     sources = [_source(name, speed) for name in names]
-    for number, recording in enumerate(events):
-        is_camera = recording == EVENT_CAMERA
-        beside = (
-            event_camera if is_camera else partial(with_events, recording=recording, sensor=size)
-        )
-        sources[number] = beside(sources[number])
+    for number, given in enumerate(events):
+        sources[number] = events_beside(given, size)(sources[number])
     return sources
 
 

@@ -8,7 +8,6 @@ from headstart.engine.installation import computes_on_cpu
 from headstart.engine.model_name import check_name
 from headstart.errors import DraftingError, EngineStartError, ModelConfigError
 from headstart.models.chat.view import ChatView
-from headstart.models.registration import register_configs
 from headstart.models.view import PicturesView, View, view_of
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
@@ -31,9 +30,10 @@ class Model:
         ``num_frames`` are shown of a clip, where the model leaves it to the caller how many.
         """
         from transformers import AutoConfig
+        from vllm.plugins import load_general_plugins
 
         check_name(str(name))
-        register_configs()
+        load_general_plugins()  # a package may bring a model with a config that is its own
         try:
             config = AutoConfig.from_pretrained(name)
         except (OSError, ValueError) as error:

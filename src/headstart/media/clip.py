@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.digests import digest_arrays
+from headstart.media.event_files import open_recording
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart.media.picture import read_picture
-from headstart.media.readers.opening import open_recording
 from headstart.media.video import Video
 
 

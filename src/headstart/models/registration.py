@@ -24,16 +24,5 @@ def register() -> None:
         "VideoLlavaForConditionalGeneration",
         "headstart.models.video_llava.model:VideoLlavaForConditionalGeneration",
     )
-    ModelRegistry.register_model("EventChatModel", "headstart.models.eventgpt.model:EventChatModel")
     for architecture, ours in IN_PARTS.items():
         ModelRegistry.register_model(in_parts(architecture), f"headstart.models.{ours}")
-    register_configs()
-
-
-def register_configs() -> None:
-    """Register EventGPT's config with transformers, which lacks it."""
-    from transformers import AutoConfig
-
-    from headstart.models.eventgpt.config import EventChatConfig
-
-    AutoConfig.register(EventChatConfig.model_type, EventChatConfig, exist_ok=True)

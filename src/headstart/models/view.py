@@ -4,6 +4,7 @@ Callers use this protocol for every model and never ask which model it is.
 """
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from headstart.media.clip import Clip, ClipFiles
 from headstart.models.chat.view import ChatView, Messages
-from headstart.models.eventgpt.view import EventGptView
 from headstart.models.internvl.view import InternVlView
 from headstart.models.llava_onevision.view import LlavaOnevisionView
 from headstart.models.qwen3_vl.view import Qwen3VlView
@@ -92,7 +92,6 @@ class PicturesView(Protocol):
 
 _VIEWS: dict[str, Callable[[Any], View]] = {
     "VideoLlavaForConditionalGeneration": VideoLlavaView.from_config,
-    "EventChatModel": EventGptView.from_config,
     "Qwen3VLForConditionalGeneration": Qwen3VlView.from_config,
     "Qwen3VLMoeForConditionalGeneration": Qwen3VlView.from_config,
     "LlavaOnevisionForConditionalGeneration": LlavaOnevisionView.from_config,
@@ -100,9 +99,17 @@ _VIEWS: dict[str, Callable[[Any], View]] = {
 }
 
 
+ENTRY_POINTS = "headstart.models"
+"""The group under which a package registers the view of a model: the name of an architecture, and a
+function that makes a `View` of the model's config."""
+
+
 def view_of(config: Any) -> View:
     """The view of the model a transformers config describes; a chat, where none is its own."""
     for architecture in config.architectures or ():
         if architecture in _VIEWS:
             return _VIEWS[architecture](config)
+        for found in entry_points(group=ENTRY_POINTS, name=architecture):
+            view: View = found.load()(config)
+            return view
     return ChatView.from_config(config)

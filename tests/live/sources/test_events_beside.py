@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from headstart.errors import MediaError, SourceError
-from headstart.live.sources import event_camera as event_cameras
-from headstart.live.sources.event_camera import LiveEvents, event_camera
-from headstart.live.sources.events_beside import (
+from headstart.live.sources.file import video_file
+from headstart.live.sources.source import Arrival, SourceCounts
+from headstart.media.events import Events, SensorSize
+from headstart.media.video import Video
+from headstart_events.live import event_camera as event_cameras
+from headstart_events.live.event_camera import LiveEvents, event_camera
+from headstart_events.live.events_beside import (
     SIMULATED_SIDE,
     SimulatedEvents,
     simulated,
     with_events,
 )
-from headstart.live.sources.file import video_file
-from headstart.live.sources.source import Arrival, SourceCounts
-from headstart.media.events import Events, SensorSize
-from headstart.media.readers.opening import open_recording
-from headstart.media.video import Video
-from headstart.media.writers.writing import write_recording
+from headstart_events.readers.opening import open_recording
+from headstart_events.writers.writing import write_recording
 from tests.live.sources.footage import nothing_left, numbered
 from tests.waiting import wait_until
 

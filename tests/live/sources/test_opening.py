@@ -4,9 +4,9 @@ import pytest
 
 from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.address import Address
-from headstart.live.sources.events_beside import simulated
 from headstart.live.sources.opening import open_source
 from headstart.media.video import Video
+from headstart_events.live.events_beside import simulated
 from tests.live.sources.footage import nothing_left, numbered
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -18,15 +19,18 @@ from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.rtsp.stream import RtspStream
 from headstart.live.sources.source import Source
 from headstart.live.sources.webcam import WebcamConnection
+from headstart.media.events import SensorSize
 
 ENTRY_POINTS = "headstart.sources"
 """The entry point group under which a package registers a kind of source: a function that takes
 what stands behind the colon, and returns a `Source`."""
+EVENTS_BESIDE = "headstart.events_beside"
+"""The group under which a package registers what puts events beside frames."""
 HOW_TO_INSTALL = {"drive": "in a checkout of headstart: pip install ./lab"}
 KINDS = "a video file, a folder, rtsp://, http:// or https://, /dev/video0, or drive:SEED"
 
 Beside = Callable[[Source], Source]
-"""Puts events beside a source's frames, as `simulated` does."""
+"""Puts events beside a source's frames."""
 
 
 def open_source(name: str, *, events: Beside | None = None) -> Source:
@@ -39,6 +43,19 @@ def open_source(name: str, *, events: Beside | None = None) -> Source:
     """
     source = _opened(name)
     return source if events is None else events(source)
+
+
+def events_beside(given: str, sensor: SensorSize | None = None) -> Beside:
+    """What puts events beside frames.
+
+    ``camera`` are those of the event camera that is plugged in, ``simulated`` are made from the
+    frames; all else is the path of a recording.
+    """
+    kind = given if given in ("camera", "simulated") else "recording"
+    for found in entry_points(group=EVENTS_BESIDE, name=kind):
+        put = found.load()
+        return partial(put, recording=given, sensor=sensor) if kind == "recording" else put
+    raise SourceError("events beside a source need a package more: pip install 'headstart[events]'")
 
 
 def camera(

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.clip import Clip, ClipFiles
-from headstart.media.rendering import render
-from headstart.media.slicing import latest, slice_by_count
 from headstart.models.checkpoint import check_checkpoint
-from headstart.models.eventgpt.geometry import event_geometry
-from headstart.models.eventgpt.prompt import event_prompt
-from headstart.models.eventgpt.weights import canonical_name, expected_shapes
+from headstart_events.eventgpt.geometry import event_geometry
+from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.weights import canonical_name, expected_shapes
+from headstart_events.rendering import render
+from headstart_events.slicing import latest, slice_by_count
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class EventGptView:
             raise MediaError(
                 f"the events last {clip.events.duration_us / 1e3:.1f} ms and EventGPT reads windows"
                 f" under {self.max_window_us / 1e3:.0f} ms; choose a part with --start-us and"
-                " --stop-us, or in Python with events.between or headstart.media.slicing.latest"
+                " --stop-us, or in Python with events.between or headstart_events.slicing.latest"
             )
         if len(clip.events) < self.num_slices:
             raise MediaError(

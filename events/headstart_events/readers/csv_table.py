@@ -13,7 +13,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.recording import Columns, Opening, Recording
+from headstart_events.recording import Columns, Opening, Recording
 
 MAX_LINE_BYTES = 4096
 BLOCK_LINES = 65_536

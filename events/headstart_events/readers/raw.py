@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.readers.prophesee import PropheseeHeader
-from headstart.media.recording import Columns, Opening, Recording
+from headstart_events.readers.prophesee import PropheseeHeader
+from headstart_events.recording import Columns, Opening, Recording
 
 BLOCK_BYTES = 1 << 18
 

@@ -95,7 +95,7 @@ class Hdf5Client:
         settings = {"PYTHONPATH": search, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "headstart.media.readers.hdf5_server"],
+                [sys.executable, "-m", "headstart_events.readers.hdf5_server"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from headstart.media.events import Events
-from headstart.media.rendering import render
-from headstart.media.summary import Summary
+from headstart_events.rendering import render
+from headstart_events.summary import Summary
 
 INK, GREY, PAPER, RULE = (28, 28, 30), (110, 110, 116), (255, 255, 255), (225, 225, 228)
 LINE, FILL, MARK = (54, 84, 134), (214, 224, 240), (214, 120, 0)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.events import Events
-from headstart.media.readers.hdf5_client import CLIENT
-from headstart.media.recording import damage_reported
+from headstart_events.readers.hdf5_client import CLIENT
+from headstart_events.recording import damage_reported
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from headstart.media.readers.hdf5_client import CLIENT
-from headstart.media.readers.hdf5_file import HdfFile
-from headstart.media.recording import Opening
+from headstart_events.readers.hdf5_client import CLIENT
+from headstart_events.readers.hdf5_file import HdfFile
+from headstart_events.recording import Opening
 
 
 class Hdf5Access(Protocol):

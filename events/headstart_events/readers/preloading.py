@@ -13,8 +13,8 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.readers import hdf5_file
-from headstart.media.readers.opening import open_recording
+from headstart_events.readers import hdf5_file
+from headstart_events.readers.opening import open_recording
 
 
 def preload() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.media.writers.arrays import write_csv, write_dsec, write_npz
-from headstart.media.writers.prophesee import write_dat, write_evt2, write_evt3
+from headstart_events.writers.arrays import write_csv, write_dsec, write_npz
+from headstart_events.writers.prophesee import write_dat, write_evt2, write_evt3
 
 MAX_AEDAT4_SIDE = 32_768
 

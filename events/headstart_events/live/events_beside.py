@@ -9,11 +9,11 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from headstart.live.sources.source import Arrival, Source
-from headstart.live.sources.wrapped import WrappedSource
 from headstart.media.events import Events, SensorSize
-from headstart.media.readers.opening import open_recording
-from headstart.media.recording import Recording
-from headstart.media.simulation import SensorModel, Simulator
+from headstart_events.live.wrapped import WrappedSource
+from headstart_events.readers.opening import open_recording
+from headstart_events.recording import Recording
+from headstart_events.simulation import SensorModel, Simulator
 
 SIMULATED_SIDE = 160
 """Frames are shrunk to at most so many pixels across before events are simulated: a few

@@ -13,8 +13,8 @@ import numpy as np
 from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.back_off import BackOff
 from headstart.live.sources.source import Arrival, Source
-from headstart.live.sources.wrapped import WrappedSource
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
+from headstart_events.live.wrapped import WrappedSource
 
 MAX_EVENTS = 4_000_000
 """That wait for the next frame; where there are more, the oldest go."""

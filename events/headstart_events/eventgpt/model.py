@@ -13,16 +13,16 @@ from vllm.model_executor.models.utils import (
 )
 from vllm.multimodal import MULTIMODAL_REGISTRY
 
-from headstart.models.eventgpt.geometry import event_geometry
-from headstart.models.eventgpt.processing import (
+from headstart.models.projector import Projector
+from headstart.models.vision_language import VisionLanguageModel
+from headstart_events.eventgpt.geometry import event_geometry
+from headstart_events.eventgpt.processing import (
     EventGptDummyInputsBuilder,
     EventGptMultiModalProcessor,
     EventGptProcessingInfo,
 )
-from headstart.models.eventgpt.prompt import EVENT_PLACEHOLDER
-from headstart.models.eventgpt.weights import CANONICAL_NAMES
-from headstart.models.projector import Projector
-from headstart.models.vision_language import VisionLanguageModel
+from headstart_events.eventgpt.prompt import EVENT_PLACEHOLDER
+from headstart_events.eventgpt.weights import CANONICAL_NAMES
 
 
 def pool(features: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart.media.recording import Columns, Opening, Recording
+from headstart_events.recording import Columns, Opening, Recording
 
 MAGIC = b"#!AER-DAT4.0\r\n"
 MAX_HEADER_BYTES = 1 << 20

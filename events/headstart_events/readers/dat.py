@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from headstart.errors import MediaError
-from headstart.media.readers.prophesee import PropheseeHeader
-from headstart.media.readers.raw import unwrap
-from headstart.media.recording import Columns, Opening, Recording
+from headstart_events.readers.prophesee import PropheseeHeader
+from headstart_events.readers.raw import unwrap
+from headstart_events.recording import Columns, Opening, Recording
 
 RECORD = np.dtype("<u4")
 BLOCK_BYTES = 1 << 20

@@ -1,8 +1,8 @@
 """The helper process that calls libhdf5, so that a file that crashes it crashes nothing else.
 
-``hdf5_client`` runs it as ``python -m headstart.media.readers.hdf5_server``. A request is a line of
-JSON on stdin: a path, and what to read of it. The answer on stdout is a line of JSON, then as many
-bytes as that line says. The process ends when stdin is closed.
+``hdf5_client`` runs it as ``python -m headstart_events.readers.hdf5_server``. A request is a line
+of JSON on stdin: a path, and what to read of it. The answer on stdout is a line of JSON, then as
+many bytes as that line says. The process ends when stdin is closed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.readers.hdf5_file import HdfFile
-from headstart.media.recording import damage_reported
+from headstart_events.readers.hdf5_file import HdfFile
+from headstart_events.recording import damage_reported
 
 MAX_DATA_BYTES = 640 << 20
 MAX_CPU_S = 1.0

@@ -16,19 +16,19 @@ from rich.table import Table
 
 from headstart.cli.clip_options import Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.picture import sheet, side_by_side
-from headstart.cli.viewer import show
 from headstart.errors import MediaError, UnknownSensorError
 from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
-from headstart.media.readers.opening import open_recording
-from headstart.media.readers.rectification import RectifyMap
-from headstart.media.recording import Recording
-from headstart.media.rendering import render
-from headstart.media.simulation import SensorModel, simulate
-from headstart.media.slicing import slice_by_count, slice_by_time
-from headstart.media.summary import Summary
 from headstart.media.video import count_frames, stream_frames, write_frames
-from headstart.media.writers.writing import write_recording
+from headstart_events.commands.picture import sheet, side_by_side
+from headstart_events.commands.viewer import show
+from headstart_events.readers.opening import open_recording
+from headstart_events.readers.rectification import RectifyMap
+from headstart_events.recording import Recording
+from headstart_events.rendering import render
+from headstart_events.simulation import SensorModel, simulate
+from headstart_events.slicing import slice_by_count, slice_by_time
+from headstart_events.summary import Summary
+from headstart_events.writers.writing import write_recording
 
 app = typer.Typer(
     help="Inspect, render, simulate, convert and view event recordings.", no_args_is_help=True

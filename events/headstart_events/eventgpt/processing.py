@@ -18,11 +18,11 @@ from vllm.multimodal.processing import (
     PromptUpdate,
 )
 
-from headstart.models.eventgpt.config import EventChatConfig
-from headstart.models.eventgpt.geometry import event_geometry, num_window_tokens
-from headstart.models.eventgpt.prompt import EVENT_PLACEHOLDER, place_events, placeholder_id
 from headstart.models.geometry import PictureGeometry
 from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
+from headstart_events.eventgpt.config import EventChatConfig
+from headstart_events.eventgpt.geometry import event_geometry, num_window_tokens
+from headstart_events.eventgpt.prompt import EVENT_PLACEHOLDER, place_events, placeholder_id
 
 
 class EventGptProcessingInfo(PicturesProcessingInfo):

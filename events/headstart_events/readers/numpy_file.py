@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
-from headstart.media.readers.pickled import read_pickled_columns
-from headstart.media.recording import LoadedRecording, Opening, Recording
+from headstart_events.readers.pickled import read_pickled_columns
+from headstart_events.recording import LoadedRecording, Opening, Recording
 
 COLUMNS = ("x", "y", "t", "p")
 MAX_HEADER_BYTES = 2**16

@@ -7,9 +7,9 @@ from typing import Any
 
 from headstart.errors import MediaError
 from headstart.media.events import Events
-from headstart.media.rendering import render
-from headstart.media.slicing import slice_by_time
 from headstart.media.video import stream_frames
+from headstart_events.rendering import render
+from headstart_events.slicing import slice_by_time
 
 FRAME_US = 20_000
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
-from headstart.media.readers.hdf5_access import hdf5_access
-from headstart.media.recording import Columns, Opening, Recording, damage_reported
+from headstart_events.readers.hdf5_access import hdf5_access
+from headstart_events.recording import Columns, Opening, Recording, damage_reported
 
 BLOCK_EVENTS = 1 << 20
 SEARCH_EVENTS = 1 << 16

@@ -1,0 +1,1 @@
+"""Event cameras: their files, pictures of their events, simulation, and EventGPT."""

@@ -1,0 +1,1 @@
+"""The commands that the package of event cameras adds to `headstart`."""

@@ -1,0 +1,1 @@
+"""Events beside the frames of a live source."""
