@@ -24,7 +24,7 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
-from headstart.engine.prompt_pace import PromptPace
+from headstart.engine.prompt_pace import Account, PromptPace
 from headstart.speculation.draft import Draft
 from headstart.speculation.pass_costs import PassCosts
 from tests.schedule_engine import BLOCK_SIZE, scheduler
@@ -124,7 +124,7 @@ class AnyPace(PromptPace):
         super().__init__(PassCosts(), cuts_prompts=cuts_prompts)
         self._dice = Random(seed)
 
-    def _left(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
+    def _left(self, answers: Sequence[Account], prompts: Iterable[Account]) -> int | None:
         return self._dice.choice([None, 0, 0, 1, 5, 17, 40]) if answers else None
 
 
@@ -192,8 +192,9 @@ class Player:
         self.scheduler.finish_requests(name, RequestStatus.FINISHED_ABORTED)
 
     def post(self, name: str, draft: tuple[int, ...]) -> None:
-        if self._speculative:
-            self.scheduler._cascade.post(name, Draft(draft, "late", 1.0))
+        state = self.scheduler._states.get(name) if self._speculative else None
+        if state is not None and state.drafted is not None:
+            self.scheduler._cascade.post(state.drafted, Draft(draft, "late", 1.0))
 
     def step(self, meanwhile: Callable[[], None] | None = None) -> SchedulerOutput:
         """One step: laid out, computed, and, unless more are in flight, taken in.

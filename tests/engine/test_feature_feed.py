@@ -87,18 +87,18 @@ class Shown:
     def __init__(self):
         self.requests = []
 
-    def see(self, request_id, features):
-        self.requests.append(request_id)
+    def see(self, drafted, features):
+        self.requests.append(drafted)
 
 
 def asked(name, *items):
-    return SimpleNamespace(
-        request_id=name,
-        mm_features=[
-            SimpleNamespace(identifier=item, mm_position=SimpleNamespace(offset=place))
-            for place, item in enumerate(items)
-        ],
-    )
+    """The state of a request about these items; the cascade knows it by its name."""
+    places = [
+        SimpleNamespace(identifier=item, mm_position=SimpleNamespace(offset=place))
+        for place, item in enumerate(items)
+    ]
+    request = SimpleNamespace(mm_features=places)
+    return SimpleNamespace(request=request, drafted=name, unseen=())
 
 
 def test_a_clip_is_shown_with_the_step_that_completes_it(ends):
@@ -106,17 +106,19 @@ def test_a_clip_is_shown_with_the_step_that_completes_it(ends):
 
     shown, (_, scheduler) = Shown(), ends
     clips = SeenClips(scheduler, shown)
-    for request in (asked("first", "a", "b"), asked("over", "b"), asked("second", "b", "a")):
-        clips.begin(request)
-    clips.forget("over")
+    states = [asked("first", "a", "b"), asked("over", "b"), asked("second", "b", "a")]
+    for state in states:
+        clips.begin(state)
+    del states[1]
     for brought, expected in (({"a": 1.0}, []), ({}, []), ({"b": 2.0}, ["first", "second"])):
         step(ends, **brought)
-        clips.step_ended()
+        clips.step_ended(states)
         assert shown.requests == expected
     clips.begin(asked("late", "a"))
     assert shown.requests[2:] == ["late"]
-    assert not clips._unseen
-    assert not clips._waiting_for
+    step(ends, a=3.0)
+    clips.step_ended(states)
+    assert shown.requests[3:] == []  # none is shown its clip again
 
 
 def test_a_step_looks_only_for_clips_of_which_it_brought_a_part(ends, monkeypatch):
@@ -124,15 +126,19 @@ def test_a_step_looks_only_for_clips_of_which_it_brought_a_part(ends, monkeypatc
 
     _, scheduler = ends
     clips = seen_clips.SeenClips(scheduler, Shown())
-    for number in range(200):
-        clips.begin(asked(f"waits-{number}", *(f"{number}/{place}" for place in range(32))))
+    states = [
+        asked(f"waits-{number}", *(f"{number}/{place}" for place in range(32)))
+        for number in range(200)
+    ]
+    for state in states:
+        clips.begin(state)
     asked_for = []
     known = scheduler.known
     monkeypatch.setattr(scheduler, "known", lambda names: asked_for.append(names) or known(names))
     for _ in range(3):
         step(ends)
-        clips.step_ended()
+        clips.step_ended(states)
     assert asked_for == []
     step(ends, **{"7/3": 1.0})
-    clips.step_ended()
+    clips.step_ended(states)
     assert len(asked_for) == 1

@@ -20,7 +20,7 @@ def test_requests_that_nothing_pays_for_are_asked_about_rarely(monkeypatch):
     cascade = streams.scheduler._cascade
     propose, asked = cascade.propose, list[str]()
     monkeypatch.setattr(
-        cascade, "propose", lambda name, *rest: asked.append(name) or propose(name, *rest)
+        cascade, "propose", lambda one, *rest: asked.append(one.request.id) or propose(one, *rest)
     )
     for _ in range(WARMUP):  # sources are tried
         streams.step()

@@ -3,7 +3,7 @@
 import pytest
 
 from headstart.engine.pass_clock import TimedPass
-from headstart.engine.prompt_pace import HELD, PATIENCE, SHARE, PromptPace
+from headstart.engine.prompt_pace import HELD, PATIENCE, SHARE, Account, PromptPace
 from headstart.speculation.pass_costs import PassCosts
 
 STEP_S, PROMPT_TOKEN_S = 0.040, 0.0002
@@ -26,67 +26,72 @@ def costs() -> PassCosts:
 def pace(costs) -> PromptPace:
     """After a few answers that all waited for `USUAL_TOKENS`."""
     pace = PromptPace(costs)
-    for number in range(20):
-        passed(pace, [str(number)], USUAL_TOKENS)
-        pace.forget(str(number))
+    for _ in range(20):
+        answered(pace, USUAL_TOKENS)
     return pace
 
 
-def passed(pace: PromptPace, answers: list[str], prompt_tokens: int, accepted: int = 4) -> None:
-    for answer in answers:
-        if answer not in pace._accounts:
-            pace.begin(answer)
+def passed(pace: PromptPace, answers: list[Account], prompt_tokens: int, accepted: int = 4) -> None:
     seconds = STEP_S + PROMPT_TOKEN_S * prompt_tokens
-    pace.pass_ended(TimedPass(tuple(answers), 0, prompt_tokens, seconds), accepted)
+    names = tuple(map(str, range(len(answers))))
+    pace.pass_ended(TimedPass(names, 0, prompt_tokens, seconds), answers, accepted)
+
+
+def answered(pace: PromptPace, prompt_tokens: int) -> None:
+    """One answer, of one pass."""
+    answer = pace.begin()
+    passed(pace, [answer], prompt_tokens)
+    pace.end(answer)
 
 
 def test_nothing_is_held_back_where_nobody_waits_or_nothing_is_known(pace, costs):
     assert pace.room([], []) is None
     new = PromptPace(costs)
-    passed(new, ["a"], 10 * USUAL_TOKENS)
-    assert new.room(["a"], []) is None
-    assert PromptPace(PassCosts()).room(["a"], []) is None
+    answers = [new.begin()]
+    passed(new, answers, 10 * USUAL_TOKENS)
+    assert new.room(answers, []) is None
+    unknown = PromptPace(PassCosts())
+    assert unknown.room([unknown.begin()], []) is None
 
 
 def test_nothing_is_held_back_while_answers_wait_as_others_did(pace):
     for _ in range(20):
-        answers = list("abcd")
+        answers = [pace.begin() for _ in range(4)]
         for _ in range(4):
             passed(pace, answers, USUAL_TOKENS // 4)
             assert pace.room(answers, []) is None
         for answer in answers:
-            pace.forget(answer)
+            pace.end(answer)
 
 
 def test_after_a_quiet_time_a_crowd_is_not_late_at_once(pace):
     """Nobody has waited lately, so that anything would be longer than usual."""
-    for number in range(200):
-        passed(pace, [f"alone-{number}"], 0)
-        pace.forget(f"alone-{number}")
-    passed(pace, list("ab"), USUAL_TOKENS)
-    assert pace.room(list("ab"), []) is None
-    passed(pace, ["a"], USUAL_TOKENS)
-    assert pace.room(["a", "b"], []) == 0
+    for _ in range(200):
+        answered(pace, 0)
+    one, other = pace.begin(), pace.begin()
+    passed(pace, [one, other], USUAL_TOKENS)
+    assert pace.room([one, other], []) is None
+    passed(pace, [one], USUAL_TOKENS)
+    assert pace.room([one, other], []) == 0
 
 
 def test_one_that_has_waited_for_longer_is_spared(pace):
-    passed(pace, list("ab"), USUAL_TOKENS)
-    assert pace.room(list("ab"), []) is None
-    passed(pace, ["a"], USUAL_TOKENS)
-    assert pace.room(["b"], []) is None
-    assert pace.room(["a", "b"], []) == 0
-    pace.forget("a")
-    assert pace.room(["a", "b"], []) is None
+    one, other = pace.begin(), pace.begin()
+    passed(pace, [one, other], USUAL_TOKENS)
+    assert pace.room([one, other], []) is None
+    passed(pace, [one], USUAL_TOKENS)
+    assert pace.room([other], []) is None
+    assert pace.room([one, other], []) == 0
 
 
 def test_prompts_go_on_beside_an_answer_that_does_not_end(pace):
     """Hundreds of passes of a long answer, with prompts waiting all the time."""
-    waited_s = 0.0
+    waited_s, answers = 0.0, [pace.begin()]
     patience_s = PATIENCE * USUAL_TOKENS * PROMPT_TOKEN_S
     for number in range(400):
-        room = pace.room(["long"], [])
+        room = pace.room(answers, [])
         tokens = 1000 if room is None else min(1000, room)
-        passed(pace, ["long"], tokens)
+        passed(pace, answers, tokens)
         waited_s += tokens * PROMPT_TOKEN_S
         allowed_s = max(patience_s + 1000 * PROMPT_TOKEN_S, SHARE * (number + 1) * STEP_S)
         assert waited_s < 1.05 * allowed_s
@@ -94,34 +99,37 @@ def test_prompts_go_on_beside_an_answer_that_does_not_end(pace):
 
 
 def test_the_room_follows_what_steps_and_prompts_take(pace, costs):
-    passed(pace, ["long"], 2 * USUAL_TOKENS)
-    while not pace.room(["long"], []):
-        passed(pace, ["long"], 0)
-    before = pace.room(["long"], [])
+    answers = [pace.begin()]
+    passed(pace, answers, 2 * USUAL_TOKENS)
+    while not pace.room(answers, []):
+        passed(pace, answers, 0)
+    before = pace.room(answers, [])
     for _ in range(300):  # the machine has become slower at prompts
         costs.observe_prompts(4, 0, 1000, STEP_S + 3000 * PROMPT_TOKEN_S)
-    assert pace.room(["long"], []) == pytest.approx(before / 3, rel=0.1)
+    assert pace.room(answers, []) == pytest.approx(before / 3, rel=0.1)
 
 
 def test_the_usual_wait_follows_the_answers(pace):
-    passed(pace, ["a"], 2 * USUAL_TOKENS)
-    assert pace.room(["a"], []) == 0
-    for number in range(60):  # all wait for as long now
-        passed(pace, [str(number)], 2 * USUAL_TOKENS)
-        pace.forget(str(number))
-    assert pace.room(["a"], []) is None
+    answers = late(pace)
+    assert pace.room(answers, []) == 0
+    for _ in range(60):  # all wait for as long now
+        answered(pace, 2 * USUAL_TOKENS)
+    assert pace.room(answers, []) is None
 
 
 def test_a_pass_in_which_the_machine_was_elsewhere_does_not_stop_prompts_for_long(pace):
-    pace.begin("a")
-    pace.pass_ended(TimedPass(("a",), 0, 100, 30.0), 4)
-    assert pace.room(["a"], []) is None  # it waited for a hundred tokens, and not for half a minute
+    answers = [pace.begin()]
+    pace.pass_ended(TimedPass(("a",), 0, 100, 30.0), answers, 4)
+    assert (
+        pace.room(answers, []) is None
+    )  # it waited for a hundred tokens, and not for half a minute
 
 
-def late(pace: PromptPace) -> list[str]:
+def late(pace: PromptPace) -> list[Account]:
     """An answer that has waited for so long that its next passes hold prompts back."""
-    passed(pace, ["late"], 2 * USUAL_TOKENS)
-    return ["late"]
+    answers = [pace.begin()]
+    passed(pace, answers, 2 * USUAL_TOKENS)
+    return answers
 
 
 def test_nothing_is_held_back_while_drafts_say_few_words(pace):
@@ -134,38 +142,36 @@ def test_nothing_is_held_back_while_drafts_say_few_words(pace):
     assert 10 < num_passes < 100
     passed(pace, answers, 2 * USUAL_TOKENS, accepted=0)
     assert pace.room(answers, []) is None
+    another = [pace.begin()]
     for _ in range(100):  # they are again
-        passed(pace, ["another"], 0)
+        passed(pace, another, 0)
     assert pace.room(answers, []) is not None
 
 
 def test_a_prompt_is_held_back_for_a_share_of_what_prompts_take(pace, costs):
     answers, one_pass_s = late(pace), pace._one_pass_s
-    pace.begin("first")
-    held_s = 0.0
-    while pace.room(answers, ["first"]) is not None:
+    first, held_s = pace.begin(), 0.0
+    while pace.room(answers, [first]) is not None:
         passed(pace, answers, 0)
         held_s += STEP_S
     assert HELD * one_pass_s <= held_s < HELD * one_pass_s + STEP_S
-    pace.begin("second")  # it has not been held back yet
-    assert pace.room(answers, ["second"]) == 0
-    assert pace.room(answers, ["second", "first"]) is None
+    second = pace.begin()  # it has not been held back yet
+    assert pace.room(answers, [second]) == 0
+    assert pace.room(answers, [second, first]) is None
 
 
 def test_passes_that_held_nothing_back_are_on_no_prompts_account(pace):
-    answers = late(pace)
-    pace.begin("first")
+    answers, first = late(pace), pace.begin()
     for _ in range(100):  # there was nothing to hold back
         passed(pace, answers, 0)
     passed(pace, answers, 2 * USUAL_TOKENS)
-    assert pace.room(answers, ["first"]) is not None
+    assert pace.room(answers, [first]) is not None
 
 
 def test_where_prompts_are_not_cut_a_pass_computes_all_of_them_or_none(costs):
     pace = PromptPace(costs, cuts_prompts=False)
-    for number in range(20):
-        passed(pace, [str(number)], USUAL_TOKENS)
-        pace.forget(str(number))
+    for _ in range(20):
+        answered(pace, USUAL_TOKENS)
     answers, rooms = late(pace), []
     while None not in rooms:
         rooms.append(pace.room(answers, []))

@@ -8,9 +8,8 @@ from tests.request_tables import traces
 from tests.schedule_fuzz import Result, compare, fuzz, summed
 from tests.schedule_plans import Plan, plan_of
 
-from headstart.engine import prompt_pace, scheduler
+from headstart.engine import scheduler
 from headstart.engine.pass_clock import TimedPass
-from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.scheduler import HeadstartScheduler
 
 pytestmark = pytest.mark.engine
@@ -84,15 +83,15 @@ def keeps_the_last_token_of_a_turn(monkeypatch):
     monkeypatch.delattr(HeadstartScheduler, "_handle_stopped_request")
 
 
-def accounts_for_the_aborted(monkeypatch):
-    ended = PromptPace.pass_ended
+def remembers_the_aborted(monkeypatch):
+    update = HeadstartScheduler.update_from_output
 
-    def pass_ended(self, timed, accepted_tokens):
-        for name in timed.answers:
-            self._accounts.setdefault(name, prompt_pace._Account(0.0))
-        ended(self, timed, accepted_tokens)
+    def update_from_output(self, step, output):
+        for name in step.num_scheduled_tokens:
+            self._states.setdefault(name, None)
+        return update(self, step, output)
 
-    monkeypatch.setattr(PromptPace, "pass_ended", pass_ended)
+    monkeypatch.setattr(HeadstartScheduler, "update_from_output", update_from_output)
 
 
 class Demanded:
@@ -145,8 +144,8 @@ CORNERS = {
         keeps_the_last_token_of_a_turn,
         lambda plan: any(len(asked.turns) > 1 for asked in plan.asked),
     ),
-    "an account of an answer aborted in a step": (
-        accounts_for_the_aborted,
+    "the state of a request aborted in a step": (
+        remembers_the_aborted,
         lambda plan: any(asked.is_aborted_in_a_step for asked in plan.asked),
     ),
     "slots for drafts in the least pool": (

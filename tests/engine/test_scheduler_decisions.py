@@ -313,6 +313,38 @@ def test_each_answer_to_a_growing_prompt_is_remembered_and_drafts_the_next():
     assert drafted > 0
 
 
+def test_a_subclass_may_know_more_of_requests_from_their_beginning_to_their_end(monkeypatch):
+    player = Player(scheduler(8))
+    made, begun, alive = player.scheduler, [], []
+    new_state, step_ended = made._new_state, made._step_ended
+
+    def noted(request):
+        begun.append(new_state(request))
+        return begun[-1]
+
+    monkeypatch.setattr(made, "_new_state", noted)
+    monkeypatch.setattr(
+        made, "_step_ended", lambda: alive.append(list(made._states.values())) or step_ended()
+    )
+    turns = tuple(Turn((5, 6, 7, 8, 9 + number), {"max_tokens": 2}) for number in range(2))
+    growing = asked("grows", turns=turns)
+    for number in range(3):
+        player.add(growing, number)
+    player.add(asked("drafted for", told={"stream": "a"}, max_tokens=2))
+    while made.requests:
+        player.step()
+    names = [state.request.request_id for state in begun]
+    # One whose prompt grows begins anew: nothing of the turn before is known of it.
+    assert names == ["grows", "drafted for", "grows"]
+    assert [state.drafted is not None for state in begun] == [False, True, False]
+    first, drafted, second = begun
+    assert alive[0] == [first, drafted]
+    assert any(second in states for states in alive)
+    assert not any(first in states and second in states for states in alive)
+    assert alive[-1] == []
+    assert drafted.drafted.is_over
+
+
 WORDS = ["The", " car", " sto", "ps.", " A", " dog"]
 
 

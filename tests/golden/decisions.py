@@ -69,7 +69,7 @@ class NotingPlayer(Player):
     def _execute(self, step: SchedulerOutput) -> ModelRunnerOutput:
         for name, draft in step.scheduled_spec_decode_tokens.items():
             # The one place here that knows where the scheduler keeps what it has handed out.
-            source = self.scheduler._records[name]._handed.source
+            source = self.scheduler._states[name].record._handed.source
             letters = "".join(LETTER_OF[token] for token in draft)
             number = name.removeprefix("request-")
             self._lines.append(f"{self.counts.steps} {number} {source} {letters}")

@@ -56,16 +56,16 @@ def new_cascade() -> Cascade:
 def tell(cascade: Cascade) -> None:
     """Have the target answer, one draft verified in each pass."""
     for number, (stream, question, answer) in enumerate(TOLD):
-        name, confirmed = f"told-{number}", list[int]()
-        cascade.begin(DraftRequest(name, stream, question))
+        drafted = cascade.begin(DraftRequest(f"told-{number}", stream, question))
+        confirmed = list[int]()
         while len(confirmed) < len(answer):
-            draft = cascade.propose(name, confirmed, 8)
+            draft = cascade.propose(drafted, confirmed, 8)
             for token in (*draft.tokens, None):
                 confirmed = list(answer[: len(confirmed) + 1])
                 if token != confirmed[-1]:
                     break
         CLOCK.now_s += 1.0
-        cascade.finish(name, answer)
+        cascade.finish(drafted, answer)
 
 
 def seal() -> Seal:

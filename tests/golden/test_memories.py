@@ -45,11 +45,11 @@ def said_in(snapshot):
 
 
 def drafted(cascade, stream, question):
-    cascade.begin(DraftRequest("asked", stream, question))
+    request = cascade.begin(DraftRequest("asked", stream, question))
     try:
-        return list(cascade.propose("asked", (), 64).tokens)
+        return list(cascade.propose(request, (), 64).tokens)
     finally:
-        cascade.finish("asked", ())
+        cascade.finish(request, ())
 
 
 @pytest.fixture

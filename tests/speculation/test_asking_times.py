@@ -42,17 +42,17 @@ def heard_of(slow_s, num_answers=30, batch=1):
     )
     answer = tuple(range(60))
     for number in range(num_answers):
-        cascade.begin(DraftRequest(str(number), CAMERA, "q"))
+        request = cascade.begin(DraftRequest(str(number), CAMERA, "q"))
         said, heard = (), []
         while len(said) < len(answer):
             cascade.pass_begins(batch)
-            draft = cascade.propose(str(number), said, min(16, len(answer) - len(said) - 1))
+            draft = cascade.propose(request, said, min(16, len(answer) - len(said) - 1))
             heard.append(draft.source)
             cascade.pass_ended(len(draft.tokens), STEP_S)
             accepted = Verdict.greedy(draft, answer[len(said) :]).num_accepted
             said = answer[: len(said) + accepted + 1]
         slow.num_asked = 0
-        cascade.finish(str(number), said)
+        cascade.finish(request, said)
     return set(heard) - {""}, slow
 
 

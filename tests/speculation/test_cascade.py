@@ -5,8 +5,9 @@ import pytest
 from tests.speculation.scripted import Script, Scripted
 
 from headstart.errors import DraftingError
-from headstart.speculation.cascade import MAX_FAILED_TENANTS, MAX_REQUESTS, Cascade
+from headstart.speculation.cascade import MAX_FAILED_TENANTS, Cascade
 from headstart.speculation.draft import NOTHING, Draft
+from headstart.speculation.drafted_request import MAX_POSTERS
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.expectations import MIN_MEMORY_TOKENS
 from headstart.speculation.memory import Memory
@@ -18,18 +19,26 @@ CAMERA = StreamKey("tenant", "camera")
 TEXT = TextVocabulary(1000)
 
 
+def begin(cascade, request="r", stream=CAMERA, change=0.0):
+    return cascade.begin(DraftRequest(request, stream, "q", change=change))
+
+
 def answer_with(cascade, answer, request="r", change=0.0, posted=()):
     """Play the target: returns its answer as the verdicts build it, and who was heard."""
-    cascade.begin(DraftRequest(request, CAMERA, "q", change=change))
+    drafted = begin(cascade, request, change=change)
     for draft in posted:
-        cascade.post(request, draft)
+        cascade.post(drafted, draft)
+    return answer_begun(cascade, drafted, answer)
+
+
+def answer_begun(cascade, drafted, answer):
     said, heard = (), []
     while len(said) < len(answer):
-        proposal = cascade.propose(request, said, 16)
+        proposal = cascade.propose(drafted, said, 16)
         heard.append(proposal.source)
         accepted = Verdict.greedy(proposal, answer[len(said) :]).num_accepted
         said = answer[: len(said) + accepted + 1]
-    cascade.finish(request, said)
+    cascade.finish(drafted, said)
     return said, heard
 
 
@@ -57,8 +66,7 @@ def test_any_mixture_of_drafters_reproduces_the_answers_exactly(corruption):
 
 def test_every_proposal_is_text():
     cascade = Cascade([Scripted({"r": [5, 6]}, Script(corruption=1.0))], TEXT)
-    cascade.begin(DraftRequest("r", CAMERA, "q"))
-    assert cascade.propose("r", [], 8) == NOTHING
+    assert cascade.propose(begin(cascade), [], 8) == NOTHING
 
 
 def test_the_source_that_earns_more_comes_to_speak_first():
@@ -83,11 +91,11 @@ def test_a_refused_draft_is_judged_at_once_and_only_once():
         """How often the first token of an opening draft was tried."""
         return cascade.earnings.export(CAMERA)["memory"]["0"][1][0]
 
-    cascade.begin(DraftRequest("r", CAMERA, "q"))
-    assert cascade.propose("r", (), 16).tokens[:2] == (0, 1)
-    cascade.propose("r", (7,), 16)
+    drafted = begin(cascade)
+    assert cascade.propose(drafted, (), 16).tokens[:2] == (0, 1)
+    cascade.propose(drafted, (7,), 16)
     assert trials() == 1.0
-    cascade.finish("r", (7, 8, 9))
+    cascade.finish(drafted, (7, 8, 9))
     assert trials() == 1.0
 
 
@@ -104,53 +112,57 @@ def test_change_takes_trust_from_memory():
     answer = tuple(range(100, 140))
     for number in range(20):
         answer_with(cascade, answer, str(number))
-    cascade.begin(DraftRequest("same", CAMERA, "q", change=0.0))
-    cascade.begin(DraftRequest("new", CAMERA, "q", change=1.0))
-    assert len(cascade.propose("same", [], 32).tokens) == 32
-    assert len(cascade.propose("new", [], 32).tokens) == MIN_MEMORY_TOKENS
-    cascade.post("new", Draft((1, 2), "seeing", 0.0))
-    assert cascade.propose("new", [], 32).source == "seeing"
+    same, new = begin(cascade, "same"), begin(cascade, "new", change=1.0)
+    assert len(cascade.propose(same, [], 32).tokens) == 32
+    assert len(cascade.propose(new, [], 32).tokens) == MIN_MEMORY_TOKENS
+    cascade.post(new, Draft((1, 2), "seeing", 0.0))
+    assert cascade.propose(new, [], 32).source == "seeing"
 
 
-def test_drafts_for_dead_requests_are_dropped():
-    cascade = Cascade([Memory()], TEXT)
-    cascade.post("never begun", Draft((1,), "a", 0.0))
-    answer_with(cascade, (1, 2, 3))
-    cascade.post("r", Draft((1,), "a", 0.0))
-    assert cascade.propose("r", [], 8) == NOTHING
-    cascade.finish("r", [1, 2])
+def test_a_request_that_is_over_takes_no_draft_and_teaches_nothing_more():
+    memory = Memory()
+    cascade = Cascade([memory], TEXT)
+    drafted = begin(cascade)
+    answer_begun(cascade, drafted, (1, 2, 3))
+    assert memory.num_answers == 1
+    cascade.post(drafted, Draft((1,), "a", 0.0))
+    assert cascade.propose(drafted, [], 8) == NOTHING
+    begin(cascade)  # another one of this name is not ended either
+    cascade.finish(drafted, [1, 2])
+    assert memory.num_answers == 1
+
+
+def test_no_more_sources_are_listened_to_than_may_post():
+    cascade = Cascade([], TEXT)
+    drafted = begin(cascade)
+    for number in range(2 * MAX_POSTERS):
+        cascade.post(drafted, Draft((number,), f"source-{number}", 0.0))
+    assert cascade.order(drafted, True) == [f"source-{number}" for number in range(MAX_POSTERS)]
 
 
 def test_nobody_speaks_in_a_drafters_name():
     cascade = Cascade([Memory()], TEXT)
-    cascade.begin(DraftRequest("r", CAMERA, "q"))
-    cascade.post("r", Draft((1,), "memory", 0.0))
-    assert cascade.propose("r", [], 8) == NOTHING
-
-
-def test_requests_the_engine_lost_are_let_go():
-    cascade = Cascade([Memory(), Ngram()], TEXT)
-    for number in range(MAX_REQUESTS + 10):
-        cascade.begin(DraftRequest(str(number), CAMERA, "q"))
-    assert cascade.order("0", True) == []
-    assert cascade.order(str(MAX_REQUESTS + 9), True) == ["memory", "ngram"]
+    drafted = begin(cascade)
+    cascade.post(drafted, Draft((1,), "memory", 0.0))
+    assert cascade.propose(drafted, [], 8) == NOTHING
 
 
 def test_posting_from_another_thread_until_after_the_end_disturbs_nothing():
     cascade = Cascade([Memory()], TEXT)
+    drafted = [begin(cascade, str(number)) for number in range(50)]
     done = threading.Event()
 
     def post():
         rng = Random(8)
         while not done.is_set():
             tokens = tuple(rng.choices([-1, 1, 2, 10**9], k=10))
-            cascade.post(str(rng.randrange(50)), Draft(tokens, str(rng.randrange(20)), 0.0))
+            cascade.post(rng.choice(drafted), Draft(tokens, str(rng.randrange(20)), 0.0))
 
     poster = threading.Thread(target=post)
     poster.start()
     try:
-        for number, answer in enumerate(random_answers(Random(9), 50)):
-            assert answer_with(cascade, answer, str(number))[0] == answer
+        for one, answer in zip(drafted, random_answers(Random(9), 50), strict=True):
+            assert answer_begun(cascade, one, answer)[0] == answer
     finally:
         done.set()
         poster.join()
@@ -170,13 +182,12 @@ def test_asking_again_before_the_target_speaks_is_one_pass_to_judge():
     """Chunks of a long prompt ask again and again; what came meanwhile must earn its due."""
     times = iter(float(number) for number in range(1000))
     cascade = Cascade([Memory()], TEXT, clock=lambda: next(times))
-    answer = tuple(range(20))
-    cascade.begin(DraftRequest("r", CAMERA, "q"))
+    answer, drafted = tuple(range(20)), begin(cascade)
     for _ in range(20):
-        assert cascade.propose("r", [], 16) == NOTHING
-    cascade.post("r", Draft(answer, "seeing", 0.0))
-    assert cascade.propose("r", [], 16).tokens == answer[:16]
-    cascade.finish("r", answer)
+        assert cascade.propose(drafted, [], 16) == NOTHING
+    cascade.post(drafted, Draft(answer, "seeing", 0.0))
+    assert cascade.propose(drafted, [], 16).tokens == answer[:16]
+    cascade.finish(drafted, answer)
     assert cascade.earnings.accepted("seeing", CAMERA, True) > 1
 
 
@@ -196,14 +207,13 @@ def test_a_drafter_that_fails_is_dismissed_and_the_others_go_on(method, caplog):
     setattr(failing, method, fail)
     cascade = Cascade([failing, other], TEXT)
     for request in answers:
-        cascade.begin(DraftRequest(request, CAMERA, "q"))
-        cascade.see(request, {})
-        cascade.propose(request, [], 8)
-        assert cascade.propose(request, [5], 8).tokens == (6, 7)
-        cascade.finish(request, (5, 6, 7))
+        drafted = begin(cascade, request)
+        cascade.see(drafted, {})
+        cascade.propose(drafted, [], 8)
+        assert cascade.propose(drafted, [5], 8).tokens == (6, 7)
+        cascade.finish(drafted, (5, 6, 7))
     assert caplog.text.count("is not asked any more") == 1
-    cascade.begin(DraftRequest("third", CAMERA, "q"))
-    assert cascade.order("third", is_opening=True) == [other.name]
+    assert cascade.order(begin(cascade, "third"), is_opening=True) == [other.name]
 
 
 class Cracking(Scripted):
@@ -230,9 +240,9 @@ def test_a_drafter_that_fails_for_one_tenant_drafts_for_the_others():
     cascade = Cascade([Cracking(answers, ["north"])], TEXT)
     drafts = {}
     for request, tenant in (("first", "north"), ("second", "south"), ("third", "north")):
-        cascade.begin(DraftRequest(request, StreamKey(tenant, "camera"), "q"))
-        drafts[request] = cascade.propose(request, [], 8).tokens
-        cascade.finish(request, (5, 6, 7))
+        drafted = begin(cascade, request, StreamKey(tenant, "camera"))
+        drafts[request] = cascade.propose(drafted, [], 8).tokens
+        cascade.finish(drafted, (5, 6, 7))
     assert drafts == {"first": (), "second": (5, 6, 7), "third": ()}
 
 
@@ -241,6 +251,6 @@ def test_a_drafter_that_fails_for_many_tenants_drafts_for_nobody():
     answers = dict.fromkeys([*names, "sound"], (5, 6, 7))
     cascade, found = Cascade([Cracking(answers, names)], TEXT), []
     for tenant in [*names, "sound"]:
-        cascade.begin(DraftRequest(tenant, StreamKey(tenant, "camera"), "q"))
-        found.append(cascade.propose(tenant, [], 8).tokens)
+        drafted = begin(cascade, tenant, StreamKey(tenant, "camera"))
+        found.append(cascade.propose(drafted, [], 8).tokens)
     assert found == [()] * len(answers)

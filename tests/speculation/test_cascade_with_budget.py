@@ -33,21 +33,22 @@ class Engine:
     def answer(self, truths, number=0, posted=()):
         """All requests at once, one stream each, until the last is through."""
         said = dict.fromkeys(range(len(truths)), ())
+        requests = {}
         for stream in said:
-            request = f"{number}/{stream}"
-            self.cascade.begin(DraftRequest(request, StreamKey("", str(stream)), "q"))
+            request = DraftRequest(f"{number}/{stream}", StreamKey("", str(stream)), "q")
+            requests[stream] = self.cascade.begin(request)
             for draft in posted:
-                self.cascade.post(request, draft)
+                self.cascade.post(requests[stream], draft)
         while running := [s for s in said if len(said[s]) < len(truths[s])]:
             self.cascade.pass_begins(len(running))
             drafts = {}
             for stream in running:
-                name = f"{number}/{stream}"
+                request = requests[stream]
                 room = min(MAX_DRAFT, len(truths[stream]) - len(said[stream]) - 1)
                 drafts[stream] = (
                     NOTHING  # the scheduler does not ask about those
-                    if name in self.cascade.resting
-                    else self.cascade.propose(name, said[stream], room)
+                    if request in self.cascade.resting
+                    else self.cascade.propose(request, said[stream], room)
                 )
             drafted = sum(len(draft.tokens) for draft in drafts.values())
             seconds = self.step_s + self.row_s * len(running) + self.token_s * drafted
@@ -59,7 +60,7 @@ class Engine:
                 said[stream] += rest[: Verdict.greedy(draft, rest).num_accepted + 1]
         for stream, words in said.items():
             assert words == truths[stream]
-            self.cascade.finish(f"{number}/{stream}", words)
+            self.cascade.finish(requests[stream], words)
 
 
 def undrafted_s(engine, truths):
@@ -162,10 +163,10 @@ def test_without_a_budget_drafting_is_as_it_was():
 
 def test_what_is_cut_short_is_still_the_same_draft():
     cascade = Cascade([], TEXT, budget=DraftBudget())
-    cascade.begin(DraftRequest("r", StreamKey("", "camera"), "q"))
-    cascade.post("r", Draft(tuple(range(60)), "seeing", 7.5))
+    drafted = cascade.begin(DraftRequest("r", StreamKey("", "camera"), "q"))
+    cascade.post(drafted, Draft(tuple(range(60)), "seeing", 7.5))
     cascade.pass_begins(16)
-    proposal = cascade.propose("r", (), 50)
+    proposal = cascade.propose(drafted, (), 50)
     assert 0 < len(proposal.tokens) < 50
     assert proposal.tokens == tuple(range(len(proposal.tokens)))
     assert (proposal.source, proposal.made_at_s) == ("seeing", 7.5)
@@ -173,11 +174,11 @@ def test_what_is_cut_short_is_still_the_same_draft():
 
 def test_the_passes_judged_span_a_long_answer():
     cascade = Cascade([AlwaysWrong()], TEXT)
-    cascade.begin(DraftRequest("r", StreamKey("", "camera"), "q"))
+    drafted = cascade.begin(DraftRequest("r", StreamKey("", "camera"), "q"))
     for said in range(100):
         for _ in range(3):  # however often it is asked about
-            cascade.propose("r", (200,) * said, 4)
-    places = [asked.at for asked in cascade._requests["r"].passes]
+            cascade.propose(drafted, (200,) * said, 4)
+    places = [asked.at for asked in drafted.passes]
     assert places[0] == 0
     assert 4 <= len(places) <= 8
     assert places[-1] >= 75

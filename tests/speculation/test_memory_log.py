@@ -69,7 +69,7 @@ def test_an_id_that_is_no_text_is_never_drafted_from_a_log(tmp_path):
     file = tmp_path / "site.jsonl"
     write_memory_log(file, [RememberedAnswer("north", "what?", (5, 6, 40_000, 7))])
     cascade = build_cascade(("memory",), TextVocabulary(32_000), MemoryOptions(log=file))
-    cascade.begin(DraftRequest("a", StreamKey("north", "front"), "what?"))
-    assert cascade.propose("a", (), 8).tokens == (5, 6)
-    cascade.begin(DraftRequest("b", StreamKey("south", "front"), "what?"))
-    assert cascade.propose("b", (), 8).tokens == ()
+    north = cascade.begin(DraftRequest("a", StreamKey("north", "front"), "what?"))
+    assert cascade.propose(north, (), 8).tokens == (5, 6)
+    south = cascade.begin(DraftRequest("b", StreamKey("south", "front"), "what?"))
+    assert cascade.propose(south, (), 8).tokens == ()

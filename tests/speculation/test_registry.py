@@ -32,8 +32,8 @@ assert Path(sys.modules["headstart"].__file__).is_relative_to(sys.argv[1])
 options = SchedulerOptions.parse({"headstart": {"sources": {"memory": False, "ngram": False}}})
 assert options.sources == Sources(("echo",)), options
 cascade = build_cascade(options.sources.drafters, TextVocabulary(100))
-cascade.begin(DraftRequest("r", StreamKey("", "camera"), "What?"))
-draft = cascade.propose("r", (1, 2, 3), 2)
+request = cascade.begin(DraftRequest("r", StreamKey("", "camera"), "What?"))
+draft = cascade.propose(request, (1, 2, 3), 2)
 assert (draft.source, draft.tokens, draft.start) == ("echo", (1, 2), 3), draft
 log = [LoggedAnswer(DraftRequest("1", StreamKey("", ""), "What?"), (7, 8) * 9)]
 replayed = {run.method: run for run in (replay(log, m(), DraftLimits()) for m in methods(log))}
@@ -80,8 +80,8 @@ def test_a_drafter_of_another_package_is_named_by_its_class(tmp_path, monkeypatc
     (tmp_path / "elsewhere.py").write_text(recipe()[0])
     monkeypatch.syspath_prepend(tmp_path)
     cascade = build_cascade(("memory", "elsewhere:Echo"), TextVocabulary(100))
-    cascade.begin(DraftRequest("r", StreamKey("", "camera"), "What?"))
-    assert cascade.propose("r", (5, 6), 8).source == "echo"
+    request = cascade.begin(DraftRequest("r", StreamKey("", "camera"), "What?"))
+    assert cascade.propose(request, (5, 6), 8).source == "echo"
 
 
 @pytest.mark.parametrize("name", ["memroy", "nowhere:Echo", "headstart.speculation.ngram:None_"])

@@ -21,9 +21,9 @@ def cascade():
 
 
 def answer(cascade, stream, words, tenant="north"):
-    cascade.begin(DraftRequest("asked", StreamKey(tenant, stream), "who?"))
-    draft = cascade.propose("asked", (), 16)
-    cascade.finish("asked", words)
+    request = cascade.begin(DraftRequest("asked", StreamKey(tenant, stream), "who?"))
+    draft = cascade.propose(request, (), 16)
+    cascade.finish(request, words)
     return draft
 
 
@@ -142,11 +142,10 @@ def test_a_stream_and_a_tenant_are_forgotten_with_what_was_learnt_of_them():
 def test_a_posted_source_comes_along_too():
     engine = cascade()
     for _ in range(3):
-        request = DraftRequest("asked", StreamKey("north", "front"), "who?")
-        engine.begin(request)
-        engine.post("asked", Draft((1, 2, 3), "drafter", 0.0))
-        engine.propose("asked", (), 16)
-        engine.finish("asked", [1, 2, 3])
+        request = engine.begin(DraftRequest("asked", StreamKey("north", "front"), "who?"))
+        engine.post(request, Draft((1, 2, 3), "drafter", 0.0))
+        engine.propose(request, (), 16)
+        engine.finish(request, [1, 2, 3])
     assert "drafter" in Remembered(engine).export("north", "front")["earned"]
 
 
@@ -169,16 +168,16 @@ def test_what_a_memory_that_failed_holds_is_still_forgotten(method, monkeypatch)
     engine = Cascade([memory, Quoting(memory)], TextVocabulary(100))
     for tenant in ("north", "south"):
         answer(engine, "front", [1, 2, 3], tenant)
-    engine.begin(DraftRequest("under way", StreamKey("north", "front"), "who?"))
+    under_way = engine.begin(DraftRequest("under way", StreamKey("north", "front"), "who?"))
     with monkeypatch.context() as broken:
         broken.setattr(memory, method, lambda *_: 1 / 0)
         answer(engine, "front", [1, 2, 3])
     remembered = Remembered(engine)
-    assert engine.propose("under way", (), 8).source == "quoting"  # it reads what is there
+    assert engine.propose(under_way, (), 8).source == "quoting"  # it reads what is there
     assert remembered.streams("north", None, 9)  # and so must whoever deletes it
     remembered.forget_tenant("north")
     assert not remembered.streams("north", None, 9)
-    assert engine.propose("under way", (), 8).tokens == ()
+    assert engine.propose(under_way, (), 8).tokens == ()
     assert remembered.streams("south", None, 9)
     assert answer(engine, "front", [1, 2, 3], "south").tokens == (1, 2, 3)
 
@@ -186,10 +185,10 @@ def test_what_a_memory_that_failed_holds_is_still_forgotten(method, monkeypatch)
 def test_a_memory_that_failed_keeps_no_request_alive(monkeypatch):
     memory = Memory()
     engine = Cascade([memory], TextVocabulary(100))
-    engine.begin(DraftRequest("asked", StreamKey("north", "front"), "who?"))
+    request = engine.begin(DraftRequest("asked", StreamKey("north", "front"), "who?"))
     with monkeypatch.context() as broken:
         broken.setattr(memory, "propose", lambda *_: 1 / 0)
-        engine.propose("asked", (), 8)
-    engine.finish("asked", (1, 2))
+        engine.propose(request, (), 8)
+    engine.finish(request, (1, 2))
     assert not memory._requests
     assert not Remembered(engine).streams("north", None, 9)  # nor did it learn

@@ -16,26 +16,26 @@ CAMERA, TEXT = StreamKey("", "camera"), TextVocabulary(1000)
 SAID = (5, 6, 7)
 
 
-def rests(resting, name, limit=100):
+def rests(resting, request, limit=100):
     """For how many passes from now on."""
     for number in range(limit):
         resting.pass_begins()
-        if name not in resting.now:
+        if request not in resting.now:
             return number
     raise AssertionError("it rests for ever")
 
 
 def test_rests_grow_up_to_a_bound_and_begin_anew_with_something_new():
-    resting, found = Resting(), []
+    resting, request, found = Resting(), begin(Cascade([], TEXT)), []
     for _ in range(5):
-        resting.rest("a")
-        found.append(rests(resting, "a"))
+        resting.rest(request)
+        found.append(rests(resting, request))
     assert found == [FIRST, 2 * FIRST, 4 * FIRST, LONGEST, LONGEST]
-    resting.rest("a")
-    resting.wake("a")
-    assert "a" not in resting.now
-    resting.rest("a")
-    assert rests(resting, "a") == FIRST
+    resting.rest(request)
+    resting.wake(request)
+    assert request not in resting.now
+    resting.rest(request)
+    assert rests(resting, request) == FIRST
 
 
 def costs():
@@ -58,17 +58,17 @@ def wrong():
 
 
 def begin(cascade, name="a"):
-    cascade.begin(DraftRequest(name, CAMERA, "q"))
+    return cascade.begin(DraftRequest(name, CAMERA, "q"))
 
 
 def test_a_request_that_nothing_is_worth_asking_for_rests():
     cascade = wrong()
-    begin(cascade)
+    request = begin(cascade)
     cascade.pass_begins(1)
-    assert not cascade.propose("a", SAID, 8).tokens
-    assert "a" in cascade.resting
+    assert not cascade.propose(request, SAID, 8).tokens
+    assert request in cascade.resting
     num_passes = 0
-    while "a" in cascade.resting:
+    while request in cascade.resting:
         cascade.pass_begins(1)
         num_passes += 1
     assert num_passes == FIRST + 1
@@ -76,52 +76,51 @@ def test_a_request_that_nothing_is_worth_asking_for_rests():
 
 def test_how_an_answer_begins_does_not_say_how_it_goes_on():
     cascade = wrong()
-    begin(cascade)
+    request = begin(cascade)
     cascade.pass_begins(1)
-    assert not cascade.propose("a", (), 8).tokens
-    assert "a" not in cascade.resting
+    assert not cascade.propose(request, (), 8).tokens
+    assert request not in cascade.resting
 
 
 def test_a_request_is_asked_about_again_when_something_new_is_there():
     cascade = wrong()
-    begin(cascade)
+    request = begin(cascade)
 
     def goes_to_rest():
         cascade.pass_begins(1)
-        cascade.propose("a", SAID, 8)
-        return "a" in cascade.resting
+        cascade.propose(request, SAID, 8)
+        return request in cascade.resting
 
     assert goes_to_rest()
-    cascade.see("a", {})
-    assert "a" not in cascade.resting
+    cascade.see(request, {})
+    assert request not in cascade.resting
     assert goes_to_rest()
-    cascade.post("a", Draft((*SAID, 40, 41), "seeing", 0.0))
-    assert "a" not in cascade.resting
+    cascade.post(request, Draft((*SAID, 40, 41), "seeing", 0.0))
+    assert request not in cascade.resting
     cascade.pass_begins(1)
-    assert cascade.propose("a", SAID, 8).tokens == (40, 41)
-    assert "a" not in cascade.resting
+    assert cascade.propose(request, SAID, 8).tokens == (40, 41)
+    assert request not in cascade.resting
 
 
 @pytest.mark.parametrize("answer", [(), SAID])
 def test_nothing_is_kept_of_a_request_that_is_over(answer):
     cascade = wrong()
-    begin(cascade)
+    request = begin(cascade)
     cascade.pass_begins(1)
-    cascade.propose("a", SAID, 8)
-    cascade.finish("a", answer)
+    cascade.propose(request, SAID, 8)
+    cascade.finish(request, answer)
     assert not cascade.resting
-    assert not cascade._resting._lengths
 
 
 def test_nobody_rests_for_a_pass_that_goes_without_drafts_for_comparison():
     cascade = Cascade([Scripted({"a": [*SAID, 8, 9]})], TEXT, budget=DraftBudget())
-    begin(cascade)
+    request = begin(cascade)
     num_plain = 0
     for _ in range(40):
         cascade.pass_begins(1)
-        drafted = len(cascade.propose("a", SAID, 2).tokens)
+        drafted = len(cascade.propose(request, SAID, 2).tokens)
         num_plain += not drafted
-        assert "a" not in cascade.resting
+        assert request not in cascade.resting
         cascade.pass_ended(drafted, 0.020)
     assert num_plain > 1
 
@@ -135,11 +134,10 @@ def test_nobody_rests_because_others_have_filled_what_is_padded():
         known.observe(2, 14, 0.900)
     drafter = Scripted({name: [*SAID, *range(8, 40)] for name in "ab"})
     cascade = Cascade([drafter], TEXT, budget=DraftBudget(known, (8, 16)))
-    begin(cascade)
-    begin(cascade, "b")
+    one, other = begin(cascade), begin(cascade, "b")
     cascade.pass_begins(2)
-    assert len(cascade.propose("a", SAID, 6).tokens) == 6
-    assert not cascade.propose("b", SAID, 6).tokens
+    assert len(cascade.propose(one, SAID, 6).tokens) == 6
+    assert not cascade.propose(other, SAID, 6).tokens
     assert not cascade.resting
 
 

@@ -62,15 +62,19 @@ def made(clock, *drafters):
     return Cascade(drafters, TextVocabulary(1000), clock=lambda: clock[0], budget=budget)
 
 
-def answer_with(cascade, request):
+def begin(cascade, name):
+    return cascade.begin(DraftRequest(name, CAMERA, "q"))
+
+
+def answer_with(cascade, name):
     """Play an engine that tells the cascade when the target computes; who was heard."""
-    cascade.begin(DraftRequest(request, CAMERA, "q"))
+    request = begin(cascade, name)
     said, heard = (), []
     while len(said) < len(ANSWER):
         cascade.pass_begins(1)
         draft = cascade.propose(request, said, min(16, len(ANSWER) - len(said) - 1))
         heard.append(draft.source)
-        cascade.while_computing({request: said})
+        cascade.while_computing([(request, said)])
         cascade.pass_ended(len(draft.tokens), STEP_S)
         said = ANSWER[: len(said) + Verdict.greedy(draft, ANSWER[len(said) :]).num_accepted + 1]
     cascade.finish(request, said)
@@ -147,11 +151,11 @@ def test_what_may_outlast_the_pass_is_not_begun(clock):
     cascade = made(clock, Knowing(4), slow)
     names = [f"many-{number}" for number in range(10)]
     cascade.pass_begins(16)
-    for name in names:
-        cascade.begin(DraftRequest(name, CAMERA, "q"))
-        assert cascade.propose(name, (), 16).source == "quick"
+    requests = [begin(cascade, name) for name in names]
+    for request in requests:
+        assert cascade.propose(request, (), 16).source == "quick"
     assert not slow.asked_at
-    cascade.while_computing(dict.fromkeys(names, ()))
+    cascade.while_computing((request, ()) for request in requests)
     assert [request for request, _ in slow.asked_at] == names[:2]
 
 
@@ -166,15 +170,16 @@ def test_a_drafter_that_fails_meanwhile_is_dismissed(clock, method, caplog):
     setattr(slow, method, fail)
     for number in range(3):
         answer_with(cascade, str(number))
-    cascade.begin(DraftRequest("after", CAMERA, "q"))
-    assert cascade.order("after", is_opening=True) == ["quick"]
+    assert cascade.order(begin(cascade, "after"), is_opening=True) == ["quick"]
     assert caplog.text.count("is not asked any more") == 1
 
 
 def test_a_request_that_is_over_is_no_error(clock):
-    cascade = made(clock, Slow(6, 0.0, clock))
-    cascade.while_computing({"nobody": ()})
-    cascade.begin(DraftRequest("r", CAMERA, "q"))
-    cascade.while_computing({"r": ()})  # a part of its prompt, for which nobody was asked
-    cascade.finish("r", ())
-    cascade.while_computing({"r": ()})
+    slow = Slow(6, 0.0, clock)
+    cascade = made(clock, slow)
+    request = begin(cascade, "r")
+    cascade.while_computing([(request, ())])  # a part of its prompt, for which nobody was asked
+    assert slow.prepared == ["r"]
+    cascade.finish(request, ())
+    cascade.while_computing([(request, ())])
+    assert slow.prepared == ["r"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from headstart.errors import ReplayError
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.draft import Draft
+from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.registry import (
@@ -157,17 +158,23 @@ class DrafterWords:
     def __init__(self, words: dict[str, tuple[int, ...]]) -> None:
         self._cascade = build_cascade(DEFAULT_DRAFTERS, ANY_ID)
         self._words = words
+        self._requests: dict[str, DraftedRequest] = {}
 
     def begin(self, request: DraftRequest) -> None:
-        self._cascade.begin(request)
+        drafted = self._requests[request.id] = self._cascade.begin(request)
         if words := self._words.get(request.id):
-            self._cascade.post(request.id, Draft(words, "drafter", made_at_s=0.0))
+            self._cascade.post(drafted, Draft(words, "drafter", made_at_s=0.0))
 
     def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
-        return self._cascade.propose(request_id, confirmed, max_tokens).tokens
+        drafted = self._requests.get(request_id)
+        if drafted is None:
+            return ()
+        return self._cascade.propose(drafted, confirmed, max_tokens).tokens
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
-        self._cascade.finish(request_id, answer)
+        drafted = self._requests.pop(request_id, None)
+        if drafted is not None:
+            self._cascade.finish(drafted, answer)
 
 
 def replay(log: Iterable[LoggedAnswer], drafter: Drafter, limits: DraftLimits) -> Replay:

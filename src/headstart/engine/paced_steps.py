@@ -3,7 +3,7 @@
 How many tokens of prompts fit is the rule of `PromptPace`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from vllm.config import VllmConfig
@@ -11,7 +11,8 @@ from vllm.v1.core.sched.request_queue import RequestQueue
 from vllm.v1.request import Request
 
 from headstart.engine.draft_room import num_missing
-from headstart.engine.prompt_pace import PromptPace
+from headstart.engine.prompt_pace import Account, PromptPace
+from headstart.engine.request_state import RequestState
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,16 @@ def cuts_prompts(vllm_config: VllmConfig) -> bool:
 class PacedSteps:
     """Looks at the requests before each step. Not thread-safe."""
 
-    def __init__(self, vllm_config: VllmConfig, pace: PromptPace, *, paces: bool = True) -> None:
-        self.pace, self._paces = pace, paces
+    def __init__(
+        self,
+        vllm_config: VllmConfig,
+        pace: PromptPace,
+        states: Mapping[str, RequestState],
+        *,
+        paces: bool = True,
+    ) -> None:
+        """``states`` are those of all requests there are, at any time."""
+        self.pace, self._states, self._paces = pace, states, paces
         self._by_priority = vllm_config.scheduler_config.policy == "priority"
 
     def next_step(self, running: Sequence[Request], waiting: RequestQueue) -> PacedStep | None:
@@ -59,14 +68,13 @@ class PacedSteps:
             # Who is more urgent than an answer does not make way for it.
             most_urgent = min(request.priority for request in held)
             spared = [request for request in answers if request.priority <= most_urgent]
-        room = self.pace.room(_names(spared), _names(held))
+        room = self.pace.room(self._accounts(spared), self._accounts(held))
         return None if room is None else PacedStep(answers, prompts, room)
+
+    def _accounts(self, requests: Sequence[Request]) -> list[Account]:
+        return [self._states[request.request_id].account for request in requests]
 
 
 def _answers(request: Request) -> bool:
     """Whether a request has begun to answer. One that was put back computes its words anew."""
     return num_missing(request) <= 1 or request.num_output_tokens > 0
-
-
-def _names(requests: Sequence[Request]) -> list[str]:
-    return [request.request_id for request in requests]

@@ -29,7 +29,9 @@ DRAFTED_FADE = 0.98  # of the words that were said, with each further pass
 
 
 @dataclass(slots=True)
-class _Account:
+class Account:
+    """Of one request, from its arrival until it has ended."""
+
     held_before_s: float
     """How long prompts had been held back when its own arrived."""
     computed_s: float = 0.0
@@ -37,12 +39,11 @@ class _Account:
 
 
 class PromptPace:
-    """The accounts of the requests there are. Not thread-safe; no clock of its own."""
+    """What all accounts have in common, and the rule. Not thread-safe; no clock of its own."""
 
     def __init__(self, costs: PassCosts, *, cuts_prompts: bool = True) -> None:
         """Where the engine ``cuts_prompts`` nowhere, a pass computes all of them or none."""
         self._costs, self._cuts_prompts = costs, cuts_prompts
-        self._accounts: dict[str, _Account] = {}
         self._usual_s: float | None = None
         """For how long an answer of these days waits for prompts."""
         self._one_pass_s = 0.0
@@ -54,11 +55,11 @@ class PromptPace:
         self._said = self._accepted = 0.0
         """Words of late, and how many of them were drafts."""
 
-    def begin(self, request_id: str) -> None:
+    def begin(self) -> Account:
         """A request has arrived."""
-        self._accounts[request_id] = _Account(self._held_s)
+        return Account(self._held_s)
 
-    def room(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
+    def room(self, answers: Sequence[Account], prompts: Iterable[Account]) -> int | None:
         """How many tokens of ``prompts`` the next pass may compute beside these answers.
 
         None stands for any number: nobody has waited for long, a prompt has been held back for
@@ -68,17 +69,15 @@ class PromptPace:
         self._room = room if self._cuts_prompts or not room else None
         return self._room
 
-    def _left(self, answers: Sequence[str], prompts: Iterable[str]) -> int | None:
+    def _left(self, answers: Sequence[Account], prompts: Iterable[Account]) -> int | None:
         token_s, usual_s = self._costs.prompt_token_s, self._usual_s
         if usual_s is None or not token_s or self._accepted < DRAFTED * self._said:
             return None
         usual_s = max(usual_s, self._one_pass_s)
-        late = [one for one in self._known(answers) if one.waited_s > PATIENCE * usual_s]
+        late = [one for one in answers if one.waited_s > PATIENCE * usual_s]
         if not late:
             return None
-        longest_s = self._held_s - min(
-            (one.held_before_s for one in self._known(prompts)), default=self._held_s
-        )
+        longest_s = self._held_s - min((one.held_before_s for one in prompts), default=self._held_s)
         if longest_s >= HELD * self._one_pass_s:
             return None
         cost = self._costs.cost(len(answers))
@@ -86,8 +85,13 @@ class PromptPace:
         left_s = min(SHARE * (one.computed_s + step_s) - one.waited_s for one in late)
         return max(0, int(left_s / token_s))
 
-    def pass_ended(self, timed: TimedPass, accepted_tokens: int) -> None:
-        """A pass is complete, so many drafted tokens of it accepted."""
+    def pass_ended(
+        self, timed: TimedPass, answers: Iterable[Account], accepted_tokens: int
+    ) -> None:
+        """A pass is complete, so many drafted tokens of it accepted.
+
+        Of the answers in it, ``answers`` are those that were not aborted meanwhile.
+        """
         prompts_s, batch, prompt_tokens = 0.0, len(timed.answers), timed.prompt_tokens
         if prompt_tokens:
             prompts_s = self._costs.observe_prompts(
@@ -101,18 +105,12 @@ class PromptPace:
         self._room = None
         self._accepted = DRAFTED_FADE * self._accepted + accepted_tokens
         self._said = DRAFTED_FADE * self._said + accepted_tokens + batch
-        accounts = self._accounts
-        for request_id in timed.answers:
-            if (account := accounts.get(request_id)) is not None:  # or it was aborted meanwhile
-                account.computed_s += computed_s
-                account.waited_s += prompts_s
+        for account in answers:
+            account.computed_s += computed_s
+            account.waited_s += prompts_s
 
-    def forget(self, request_id: str) -> None:
+    def end(self, account: Account) -> None:
         """The answer is complete, or begins anew."""
-        account = self._accounts.pop(request_id, None)
-        if account is not None and account.computed_s:
+        if account.computed_s:
             before_s = account.waited_s if self._usual_s is None else self._usual_s
             self._usual_s = FADE * before_s + (1.0 - FADE) * account.waited_s
-
-    def _known(self, names: Iterable[str]) -> list[_Account]:
-        return [one for name in names if (one := self._accounts.get(name)) is not None]

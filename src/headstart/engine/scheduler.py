@@ -17,6 +17,7 @@ The last is optional; its fields are those of `engine.options.SchedulerOptions`.
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -38,8 +39,7 @@ from headstart.engine.paced_steps import PacedSteps, cuts_prompts
 from headstart.engine.padded_sizes import padded_sizes
 from headstart.engine.pass_clock import PassClock
 from headstart.engine.prompt_pace import PromptPace
-from headstart.engine.report import PassRecord
-from headstart.engine.request_tags import FIELD, RequestTags
+from headstart.engine.request_state import RequestState, tags_of
 from headstart.engine.seen_clips import SeenClips
 from headstart.engine.text_ids import text_vocabulary
 from headstart.engine.vllm_patches import (
@@ -52,7 +52,7 @@ from headstart.engine.whole_answer import whole_answer
 from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
-from headstart.speculation.drafter import StreamKey
+from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.ngram import MAX_LOOK_BACK
 from headstart.speculation.pass_costs import PassCosts
 from headstart.speculation.registry import MemoryOptions, build_cascade
@@ -60,10 +60,7 @@ from headstart.speculation.remembered import Remembered
 
 
 class NoProposals:
-    """The proposer that leaves drafting to the scheduler.
-
-    It must exist: vLLM verifies drafts only where one is configured.
-    """
+    """Leaves drafting to the scheduler. vLLM verifies drafts only where it has a proposer."""
 
     proposes_nothing = True
     """A step without drafts is computed as if it did not exist; see `engine.vllm_patches`."""
@@ -133,11 +130,11 @@ class HeadstartScheduler(Scheduler):
             self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
         self._clock = PassClock()
         pace = PromptPace(costs, cuts_prompts=cuts_prompts(vllm_config))
-        self._paced_steps = PacedSteps(vllm_config, pace, paces=sources.paced)
+        self._states: dict[str, RequestState] = {}
+        """Of all requests alive; what is known of one is nowhere else."""
+        self._paced_steps = PacedSteps(vllm_config, pace, self._states, paces=sources.paced)
         self._max_step_tokens: int = self.max_num_scheduled_tokens
         self._room = DraftRoom(self.kv_cache_manager, self._max_step_tokens)
-        self._records: dict[str, PassRecord] = {}
-        self._shown: set[str] = set()
         self._withheld = WithheldDrafts()
 
     def add_request(self, request: Request) -> None:
@@ -153,41 +150,44 @@ class HeadstartScheduler(Scheduler):
         self._begin(session)
 
     def _begin(self, request: Request) -> None:
-        params, request_id = request.sampling_params, request.request_id
-        self._forget(request_id)
-        self._paced_steps.pace.begin(request_id)
-        self._withheld.begin(request_id, params)
-        tags = RequestTags.parse(params.extra_args) if params is not None else None
-        if tags is None and request.session_id is not None:
-            # vLLM's own name for a stream. Requests that share cached blocks may share words.
-            tenant = request.cache_salt or ""
-            tags = RequestTags(StreamKey(tenant, request.session_id), tenant)
-        if tags is None:
+        self._forget(request.request_id)
+        state = self._states[request.request_id] = self._new_state(request)
+        tags, drafted = state.tags, state.drafted
+        if tags is None or drafted is None:
             return
-        prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
-        self._cascade.begin(tags.request(request_id, prompt))
-        self._clips.begin(request)
-        self._records[request_id] = PassRecord()
         if tags.prediction:
-            draft = Draft(tags.prediction, "caller", time.monotonic())
-            self._cascade.post(request_id, draft)
+            self._cascade.post(drafted, Draft(tags.prediction, "caller", time.monotonic()))
         if self._channel is not None and tags.name:
-            for heard in self._channel.begin(request_id, tags.name):
-                self._take(request_id, heard)
+            state.followed, early = self._channel.begin(drafted, tags.name, is_shown=tags.preview)
+            for heard in early:
+                self._take(drafted, heard)
             if tags.preview:
-                self._shown.add(request_id)
-                self._proposal(request, self.num_spec_tokens)
+                self._proposal(request, drafted, self.num_spec_tokens)
 
-    def _take(self, request_id: str, heard: Heard) -> None:
+    def _new_state(self, request: Request) -> RequestState:
+        """What is known of a request as it comes; it is drafted for from now on.
+
+        Together with `_step_ended` the place for a subclass that knows more of requests.
+        """
+        withheld = self._withheld.begin(request.sampling_params)
+        account = self._paced_steps.pace.begin()
+        state = RequestState(request, withheld, account, tags_of(request))
+        if state.tags is not None:
+            prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
+            state.drafted = self._cascade.begin(state.tags.request(request.request_id, prompt))
+            self._clips.begin(state)
+        return state
+
+    def _take(self, drafted: DraftedRequest, heard: Heard) -> None:
         if isinstance(heard, Draft):
-            self._cascade.post(request_id, heard)
+            self._cascade.post(drafted, heard)
         else:
-            self._cascade.see(request_id, {DRAFTER: heard})
+            self._cascade.see(drafted, {DRAFTER: heard})
 
     def _handle_stopped_request(self, request: Request) -> bool:
         """An answer is complete; a request whose prompt grows may go on after it."""
         if request.resumable:
-            self._cascade.finish(request.request_id, self._answer(request))
+            self._finish(self._states[request.request_id])
             # vLLM goes on from what is computed, which with an accepted draft may include the
             # answer's last token. Without drafts that token is never computed, and dropped.
             computed = min(request.num_computed_tokens, request.num_tokens - 1)
@@ -195,30 +195,29 @@ class HeadstartScheduler(Scheduler):
         return super()._handle_stopped_request(request)
 
     def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
-        answer, request_id = self._answer(request), request.request_id
-        self._cascade.finish(request_id, answer)
-        record, params = self._records.get(request_id), request.sampling_params
-        self._forget(request_id)
+        state = self._states[request.request_id]
+        answer = self._finish(state)
+        self._forget(request.request_id)
         left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
-        # A request that only named a session does not know of us, and gets no report.
-        tagged = params is not None and FIELD in (params.extra_args or {})
-        if tagged and record is not None and left_by_connector is None:
+        if left_by_connector is None and state.is_reported:
             num_said, num_remembered = request.num_output_tokens, self.remembered.num_answers
-            left_by_connector = record.report(answer, num_said, num_remembered).params()
+            left_by_connector = state.record.report(answer, num_said, num_remembered).params()
         return left_by_connector, left_by_encoder
 
     def _forget(self, request_id: str) -> None:
-        self._clips.forget(request_id)
-        self._records.pop(request_id, None)
-        self._withheld.forget(request_id)
-        self._shown.discard(request_id)
-        self._paced_steps.pace.forget(request_id)
-        if self._channel is not None:
-            self._channel.end(request_id)
+        if (state := self._states.pop(request_id, None)) is not None:
+            self._withheld.end(state.withheld)
+            self._paced_steps.pace.end(state.account)
+            if self._channel is not None and state.followed is not None:
+                self._channel.end(state.followed)
 
-    def _answer(self, request: Request) -> tuple[int, ...]:
-        """All that was said, if it came to an end."""
-        return whole_answer(request, getattr(self.structured_output_manager, "tokenizer", None))
+    def _finish(self, state: RequestState) -> tuple[int, ...]:
+        """The drafters learn all that was said, if it came to an end, and it is returned."""
+        tokenizer = getattr(self.structured_output_manager, "tokenizer", None)
+        answer = whole_answer(state.request, tokenizer)
+        if state.drafted is not None:
+            self._cascade.finish(state.drafted, answer)
+        return answer
 
     def _preempt_request(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Put a request back, and forget blocks of it that are counted as cached and are not.
@@ -242,8 +241,8 @@ class HeadstartScheduler(Scheduler):
         self._clock.begin()
         self._cascade.pass_begins(len(self.running))
         if self._channel is not None:
-            for request_id, heard in self._channel.heard():
-                self._take(request_id, heard)
+            for drafted, heard in self._channel.heard():
+                self._take(drafted, heard)
         self.max_num_scheduled_tokens = self._hand_out_drafts()
         self.num_lookahead_tokens = self._slots.step_begins(
             self.num_spec_tokens, anyone_waits=bool(self.waiting or self.kv_holding_waiting)
@@ -304,7 +303,7 @@ class HeadstartScheduler(Scheduler):
         """The running requests for which a draft may pay. The others have none from before."""
         # A drafter elsewhere follows every pass of an answer.
         resting = self._cascade.resting if self._channel is None else ()
-        awake = {name for name in self._records if name not in resting}
+        awake = {n for n, one in self._states.items() if one.drafted and one.drafted not in resting}
         return [one for one in self.running if one.request_id in awake] if awake else []
 
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
@@ -334,11 +333,9 @@ class HeadstartScheduler(Scheduler):
     def get_grammar_bitmask(self, scheduler_output: SchedulerOutput) -> Any:
         """vLLM asks for it while the workers compute the step: time for drafters to get ready."""
         if self._cascade.prepares:
-            computed = [
-                name for name in scheduler_output.num_scheduled_tokens if name in self._records
-            ]
+            computed = self._alive(scheduler_output.num_scheduled_tokens)
             self._cascade.while_computing(
-                {name: self.requests[name].output_token_ids for name in computed}
+                (one.drafted, one.request.output_token_ids) for one in computed if one.drafted
             )
         return super().get_grammar_bitmask(scheduler_output)
 
@@ -350,40 +347,50 @@ class HeadstartScheduler(Scheduler):
         drafts = scheduler_output.scheduled_spec_decode_tokens
         if timed := self._clock.end(scheduler_output):
             accepted = sum(max(0, len(said[places[name]]) - 1) for name in drafts if said)
-            self._paced_steps.pace.pass_ended(timed, accepted)
+            accounts = [one.account for one in self._alive(timed.answers)]
+            self._paced_steps.pace.pass_ended(timed, accounts, accepted)
             if not timed.prompt_tokens:
                 self._cascade.pass_ended(timed.drafted_tokens, timed.seconds)
         for request_id, draft in drafts.items() if said else ():
-            record, words = self._records.get(request_id), said[places[request_id]]
-            if record is not None and words:
-                start = self.requests[request_id].num_output_tokens
-                record.passed(start, len(draft), len(words))
+            state, words = self._states.get(request_id), said[places[request_id]]
+            if state is not None and words:
+                state.record.passed(state.request.num_output_tokens, len(draft), len(words))
         outputs = super().update_from_output(scheduler_output, model_runner_output)
-        self._clips.step_ended()
+        self._step_ended()
         return outputs
+
+    def _step_ended(self) -> None:
+        """A step's words are taken in, and what its encoders have seen; see `_new_state`."""
+        self._clips.step_ended(self._states.values())
+
+    def _alive(self, names: Iterable[str]) -> list[RequestState]:
+        """Of the requests of a step those that were not aborted meanwhile."""
+        return [state for name in names if (state := self._states.get(name)) is not None]
 
     def _num_draftable(self, request: Request) -> int:
         """How many tokens may be drafted for a request: none if it is not tagged."""
-        return max(0, num_wanted(request)) if self._may_draft(request.request_id) else 0
+        can_draft = self._draftable(self._states[request.request_id]) is not None
+        return max(0, num_wanted(request)) if can_draft else 0
 
-    def _may_draft(self, request_id: str) -> bool:
-        return request_id in self._records and not self._withheld.withholds(request_id)
+    def _draftable(self, state: RequestState) -> DraftedRequest | None:
+        return None if self._withheld.withholds(state.withheld) else state.drafted
 
     def _draft(self, request: Request, room: int) -> list[int]:
-        if not self._may_draft(request.request_id):
+        state = self._states[request.request_id]
+        if (drafted := self._draftable(state)) is None:
             return []
-        if self._channel is not None:
-            self._channel.follow(request.request_id, request.output_token_ids)
-        return self._proposal(request, room)
+        if self._channel is not None and state.followed is not None:
+            self._channel.follow(state.followed, request.output_token_ids)
+        return self._proposal(request, drafted, room)
 
-    def _proposal(self, request: Request, room: int) -> list[int]:
-        request_id, said = request.request_id, request.output_token_ids
-        draft = self._cascade.propose(request_id, said, min(room, num_wanted(request)))
+    def _proposal(self, request: Request, drafted: DraftedRequest, room: int) -> list[int]:
+        state, said = self._states[request.request_id], request.output_token_ids
+        draft = self._cascade.propose(drafted, said, min(room, num_wanted(request)))
         if request.use_structured_output and request.status == RequestStatus.RUNNING:
             # Its grammar is compiled; what that would refuse is not proposed.
             tokens = self.structured_output_manager.validate_tokens(request, list(draft.tokens))
             draft = replace(draft, tokens=tuple(tokens))
-        self._records[request_id].hand(draft)
-        if self._channel is not None and request_id in self._shown:
-            self._channel.show(request_id, draft)
+        state.record.hand(draft)
+        if self._channel is not None and state.followed is not None:
+            self._channel.show(state.followed, draft)
         return list(draft.tokens)

@@ -1,54 +1,62 @@
 """Which requests keep drafts back, from everybody in the batch or from themselves."""
 
+from dataclasses import dataclass
+from typing import Self
+
 from vllm import SamplingParams
 
 from headstart.engine.sampling_check import verifies_sampled
 
 
-class WithheldDrafts:
-    """Holds what vLLM 0.32 does not answer the same with drafts, as long as it is asked for.
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What one request asks for that vLLM 0.32 does not answer the same with drafts."""
 
-    A request is known here from its arrival until it ends, however it ends.
-    """
+    samples: bool = False
+    """Where drafts of sampled answers are not verified rightly. Keeps drafts back from all."""
+    from_all: bool = False
+    from_itself: bool = False
+
+    @classmethod
+    def of(cls, params: SamplingParams | None) -> Self:
+        """By the settings of a request."""
+        if params is None:
+            return cls(from_itself=True)  # not shown to be the same with drafts
+        samples = params.temperature > 0 and not verifies_sampled()
+        # vLLM counts thinking by what a step began with: thinking that begins, ends or goes on
+        # within the step's drafts is cut short or goes on too long.
+        is_budgeted = params.thinking_token_budget is not None
+        # Where drafts are verified vLLM asks for all tokens' logprobs and gets the named ones': the
+        # engine ends, or others get logprobs of another place.
+        is_named = params.logprob_token_ids is not None
+        is_unproven = params.prompt_logprobs is not None
+        return cls(samples, samples or is_budgeted or is_named, is_unproven)
+
+
+class WithheldDrafts:
+    """How many of the requests alive keep drafts back from all: the batch is verified as one."""
 
     def __init__(self) -> None:
-        self._sampled: set[str] = set()
-        self._budgeted: set[str] = set()
-        self._named: set[str] = set()
-        self._unproven: set[str] = set()
+        self._num_sampled = 0
+        self._num_from_all = 0
 
     @property
     def samples(self) -> bool:
         """Whether a request samples where drafts of sampled answers are not verified rightly."""
-        return bool(self._sampled)
+        return self._num_sampled > 0
 
-    def begin(self, request_id: str, params: SamplingParams | None) -> None:
-        """A request has come, or goes on with other settings."""
-        self.forget(request_id)
-        if params is None or params.prompt_logprobs is not None:
-            self._unproven.add(request_id)  # not shown to be the same with drafts
-        if params is None:
-            return
-        if params.temperature > 0 and not verifies_sampled():
-            self._sampled.add(request_id)
-        if params.thinking_token_budget is not None:
-            # vLLM counts thinking by what a step began with: thinking that begins, ends or goes
-            # on within the step's drafts is cut short or goes on too long.
-            self._budgeted.add(request_id)
-        if params.logprob_token_ids is not None:
-            # Where drafts are verified vLLM asks for all tokens' logprobs and gets the named
-            # ones': the engine ends, or others get logprobs of another place.
-            self._named.add(request_id)
+    def begin(self, params: SamplingParams | None) -> Withheld:
+        """A request has come, or goes on with other settings; `end` what this returns."""
+        withheld = Withheld.of(params)
+        self._num_sampled += withheld.samples
+        self._num_from_all += withheld.from_all
+        return withheld
 
-    def withholds(self, request_id: str) -> bool:
-        """Whether a request gets no draft in the coming step.
+    def withholds(self, withheld: Withheld) -> bool:
+        """Whether a request gets no draft in the coming step."""
+        return self._num_from_all > 0 or withheld.from_itself
 
-        The batch is verified as one: of those that keep back from all, one request is enough.
-        """
-        from_all = self._sampled or self._budgeted or self._named
-        return bool(from_all) or request_id in self._unproven
-
-    def forget(self, request_id: str) -> None:
-        """A request has ended; one that is not known is no error."""
-        for held in (self._sampled, self._budgeted, self._named, self._unproven):
-            held.discard(request_id)
+    def end(self, withheld: Withheld) -> None:
+        """A request has ended, however it ended."""
+        self._num_sampled -= withheld.samples
+        self._num_from_all -= withheld.from_all

@@ -3,20 +3,19 @@
 Its time counts. A source that takes time is asked only where its draft is expected to earn more
 than the one in hand, and more than the engine could have said while it waits for it.
 
-The engine talks to a cascade. It keeps a `DraftBoard` for each request, so every draft it proposes
-has passed the board's check. A draft that the target has refused is judged at once, so the next one
-is as long as that makes it worth. When an answer is complete, each source is judged at the other
-passes by what it drafted there or would have drafted, so one that was not asked can still earn.
+The engine talks to a cascade, and holds a `DraftedRequest` for each request. Every draft that is
+proposed for it has passed its board's check. A draft that the target has refused is judged at once,
+so the next one is as long as that makes it worth. When an answer is complete, each source is judged
+at the other passes by what it drafted there or would have drafted, so one that was not asked can
+still earn.
 """
 
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import ceil
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +40,6 @@ from headstart.speculation.vocabulary import TextVocabulary
 
 _log = logging.getLogger(__name__)
 
-MAX_REQUESTS = 4096  # alive at a time; beyond this the oldest was lost by the engine
-MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
 MAX_JUDGING_S = 0.002  # of one answer, over drafts of one source that were not asked for
 MAX_FAILED_TENANTS = 16  # a drafter that failed for so many is out of order, and not one's words
 MAX_MEANWHILE_S = 0.010  # of one pass: a drafter that begins later may not be done when it is over
@@ -52,7 +49,7 @@ class Cascade:
     """Drafters, asked in the order of what each has earned, beside drafts posted from elsewhere.
 
     `post` may be called from any thread, at any time; the rest from the engine's one thread.
-    Nothing raises on a draft or on a request that is unknown. With a ``budget``, no more of a draft
+    Nothing raises on a draft or on a request that is over. With a ``budget``, no more of a draft
     is proposed than its source's earnings are worth in this pass; the engine then calls
     `pass_begins` before and `pass_ended` after each pass.
     """
@@ -75,11 +72,9 @@ class Cascade:
         self._budget = budget
         self._expected = Expectations(trust_less_on_change, budget)
         self.earnings = self._expected.earnings
-        self._requests: OrderedDict[str, DraftedRequest] = OrderedDict()
         self._failed: dict[str, set[str]] = {}
         """Drafters that failed, and the tenants of the requests on which they did."""
         self._resting = Resting()
-        self._lock = Lock()  # guards the table of requests, and who posted
         self._clock = clock
 
     @property
@@ -87,99 +82,83 @@ class Cascade:
         """Those it was built with; one that failed still holds what it remembers."""
         return self._drafters.values()
 
-    def begin(self, request: DraftRequest) -> None:
-        """Open a board for a request, and tell the drafters. One already begun starts over."""
-        lost = None
-        with self._lock:
-            self._requests[request.id] = DraftedRequest(request, DraftBoard(self._vocabulary))
-            if len(self._requests) > MAX_REQUESTS:
-                lost = next(iter(self._requests))
+    def begin(self, request: DraftRequest) -> DraftedRequest:
+        """Open a board for a request, and tell the drafters. What it returns must be finished."""
         for source, drafter in self._drafting(request.stream.tenant):
             with self._dismissing(source, request.stream.tenant):
                 drafter.begin(request)
-        if lost is not None:
-            self.finish(lost, ())
+        return DraftedRequest(request, DraftBoard(self._vocabulary))
 
-    def post(self, request_id: str, draft: Draft) -> None:
-        """Put a draft on a request's board. A draft for a dead request is dropped.
+    def post(self, drafted: DraftedRequest, draft: Draft) -> None:
+        """Put a draft on a request's board. A draft for a request that is over is dropped.
 
         So is a draft that bears the name of a drafter of the cascade.
         """
-        with self._lock:
-            state = self._requests.get(request_id)
-            if state is None or draft.source in self._drafters:
-                return
-            if draft.source not in state.posted_at_s:
-                if len(state.posted_at_s) >= MAX_POSTERS:
-                    return
-                state.posted_at_s[draft.source] = self._clock()
-                state.sources.clear()
-            state.board.post(draft)
-        self._resting.wake(request_id)
+        if draft.source not in self._drafters and drafted.post(draft, self._clock()):
+            self._resting.wake(drafted)
 
     @property
     def prepares(self) -> bool:
         """Whether `while_computing` has anything to do."""
         return bool(self._preparing)
 
-    def while_computing(self, said: Mapping[str, Sequence[int]]) -> None:
+    def while_computing(self, said: Iterable[tuple[DraftedRequest, Sequence[int]]]) -> None:
         """Do what nobody waits for, while the target computes a pass of these requests.
 
-        ``said`` is what was confirmed of each before the pass. Drafters that take time get ready.
+        With each comes what was confirmed of it before the pass. Drafters that take time get ready.
         One that was not asked drafts all the same, to be judged by it.
         """
         until_s = self._clock() + MAX_MEANWHILE_S
-        for request_id, confirmed in said.items():
-            state = self._requests.get(request_id)
-            if state is None:
+        for drafted, confirmed in said:
+            if drafted.is_over:
                 continue
-            tenant = state.request.stream.tenant
+            tenant = drafted.request.stream.tenant
             for source, drafter in self._preparing.items():
                 if self._clock() >= until_s:
                     return
                 if self._has_failed(source, tenant):
                     continue
-                if (asked := state.unheard(source)) is not None:
-                    draft = self._ask(state, source, confirmed, asked.max_tokens)
+                if (asked := drafted.unheard(source)) is not None:
+                    draft = self._ask(drafted, source, confirmed, asked.max_tokens)
                     asked.drafts[source] = draft
                 else:
                     with self._dismissing(source, tenant):
-                        drafter.prepare(request_id)
+                        drafter.prepare(drafted.request.id)
 
-    def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
+    def see(self, drafted: DraftedRequest, features: Mapping[str, NDArray[np.float16]]) -> None:
         """Show a request's clip to the drafters that look at it."""
-        if (state := self._requests.get(request_id)) is None:
+        if drafted.is_over:
             return
-        self._resting.wake(request_id)
-        tenant = state.request.stream.tenant
+        self._resting.wake(drafted)
+        tenant = drafted.request.stream.tenant
         for source, drafter in self._drafting(tenant):
             if isinstance(drafter, SeeingDrafter):
                 with self._dismissing(source, tenant):
-                    drafter.see(request_id, features)
+                    drafter.see(drafted.request.id, features)
 
-    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Draft:
+    def propose(self, drafted: DraftedRequest, confirmed: Sequence[int], max_tokens: int) -> Draft:
         """How the answer may go on after ``confirmed``.
 
         Where no source is worth asking, the request rests for some passes; see `resting`.
         """
-        state = self._requests.get(request_id)
-        if state is None or max_tokens < 1:
+        if drafted.is_over or max_tokens < 1:
             return NOTHING
-        if not (self._drafters or state.posted_at_s):
-            self._resting.rest(request_id)
+        if not (self._drafters or drafted.posted_at_s):
+            self._resting.rest(drafted)
             return NOTHING
-        self._judge_refused(state, confirmed)
+        self._judge_refused(drafted, confirmed)
         asked = AskedPass(len(confirmed), max_tokens, self._clock())
-        state.note(asked)
-        request, in_hand, length = state.request, Draft((), "", 0.0, len(confirmed)), 0
+        drafted.note(asked)
+        request, in_hand, length = drafted.request, Draft((), "", 0.0, len(confirmed)), 0
         is_asked = False
-        for source in self._sources(state, is_opening=not confirmed):
+        for source in self._sources(drafted, is_opening=not confirmed):
             if length and not source.price:
                 continue  # the first of those that take no time is enough
             if not self._expected.is_worth_asking(request, source, in_hand, max_tokens):
                 continue
             is_asked = True
-            draft = asked.drafts[source.name] = self._ask(state, source.name, confirmed, max_tokens)
+            draft = self._ask(drafted, source.name, confirmed, max_tokens)
+            asked.drafts[source.name] = draft
             worth = self._expected.num_worth(request, draft)
             # One that is not worth its verification still says by how many words it was found.
             if worth or (draft.tokens and not in_hand.tokens):
@@ -188,7 +167,7 @@ class Cascade:
                 break
         if not length:
             if confirmed and not is_asked and (self._budget is None or self._budget.is_usual):
-                self._resting.rest(request_id)
+                self._resting.rest(drafted)
             return NOTHING
         if self._budget is not None:
             self._budget.spend(length)
@@ -196,7 +175,7 @@ class Cascade:
         return replace(in_hand, tokens=in_hand.tokens[:length]) if is_cut else in_hand
 
     @property
-    def resting(self) -> Set[str]:
+    def resting(self) -> Set[DraftedRequest]:
         """Requests that need not be asked about in this pass: nothing would be worth it.
 
         They are for some passes, unless a draft is posted or a clip is seen. What drafters learn
@@ -215,61 +194,58 @@ class Cascade:
         if self._budget is not None:
             self._budget.pass_ended(drafted_tokens, seconds)
 
-    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+    def finish(self, drafted: DraftedRequest, answer: Sequence[int]) -> None:
         """Close the board, judge the sources, and let the drafters learn.
 
-        An aborted answer is empty, and teaches nothing. Drafts that arrive later are dropped.
+        An aborted answer is empty, and teaches nothing. Drafts that arrive later are dropped, and
+        finishing once more does nothing.
         """
-        with self._lock:
-            state = self._requests.pop(request_id, None)
-        if state is None:
+        if not drafted.end():
             return
-        self._resting.wake(request_id)
+        self._resting.wake(drafted)
         if answer:
-            self._judge(state, answer)
-        tenant = state.request.stream.tenant
+            self._judge(drafted, answer)
+        tenant = drafted.request.stream.tenant
         for source, drafter in self._drafters.items():
             # One that failed forgets the request, and learns no more.
             has_failed = self._has_failed(source, tenant)
             with suppress(Exception) if has_failed else self._dismissing(source, tenant):
-                drafter.finish(request_id, () if has_failed else answer)
+                drafter.finish(drafted.request.id, () if has_failed else answer)
 
-    def order(self, request_id: str, is_opening: bool) -> list[str]:
+    def order(self, drafted: DraftedRequest, is_opening: bool) -> list[str]:
         """The sources of a request, in the order in which they are asked."""
-        state = self._requests.get(request_id)
-        return [source.name for source in self._sources(state, is_opening)] if state else []
+        return [source.name for source in self._sources(drafted, is_opening)]
 
-    def _sources(self, state: DraftedRequest, is_opening: bool) -> Sequence[ExpectedSource]:
+    def _sources(self, drafted: DraftedRequest, is_opening: bool) -> Sequence[ExpectedSource]:
         """The same, as of the first time that it is asked for."""
-        if known := state.sources.get(is_opening):
+        if known := drafted.sources.get(is_opening):
             return known
-        with self._lock:
-            names = [source for source, _ in self._drafting(state.request.stream.tenant)]
-            names += state.posted_at_s
-            known = state.sources[is_opening] = self._expected.order(
-                state.request, names, is_opening
-            )
+        request = drafted.request
+        with drafted.lock:
+            names = [source for source, _ in self._drafting(request.stream.tenant)]
+            names += drafted.posted_at_s
+            known = drafted.sources[is_opening] = self._expected.order(request, names, is_opening)
         return known
 
     def _ask(
-        self, state: DraftedRequest, source: str, confirmed: Sequence[int], max_tokens: int
+        self, drafted: DraftedRequest, source: str, confirmed: Sequence[int], max_tokens: int
     ) -> Draft:
-        limit = self._expected.limit(state.request, source, max_tokens)
+        limit = self._expected.limit(drafted.request, source, max_tokens)
         drafter = self._drafters.get(source)
         if drafter is None:
-            return state.board.propose(confirmed, limit, (source,))
-        tenant = state.request.stream.tenant
+            return drafted.board.propose(confirmed, limit, (source,))
+        tenant = drafted.request.stream.tenant
         if self._has_failed(source, tenant):
             return NOTHING
         begun_s = self._clock()
         found: Sequence[int] = ()
         try:
-            found = drafter.propose(state.request.id, confirmed, limit)
+            found = drafter.propose(drafted.request.id, confirmed, limit)
         except Exception:
             self._dismiss(source, tenant)
         now_s = self._clock()
         self._expected.asking.note(source, not confirmed, now_s - begun_s)
-        if not found or not (tokens := state.board.text(found)[:limit]):
+        if not found or not (tokens := drafted.board.text(found)[:limit]):
             return NOTHING
         match = found.match if isinstance(found, Found) else 0
         return Draft(tokens, source, now_s, len(confirmed), match)
@@ -297,52 +273,53 @@ class Cascade:
         _log.exception("the drafter %s failed, and is not asked any more for this tenant", source)
         self._failed.setdefault(source, set()).add(tenant)
 
-    def _judge_refused(self, state: DraftedRequest, confirmed: Sequence[int]) -> None:
+    def _judge_refused(self, drafted: DraftedRequest, confirmed: Sequence[int]) -> None:
         """Judge the last drafts that the target has refused by now: it is known how far they got.
 
         Posted drafts are left out: they may be redrafted, and count as they end.
         """
-        last = state.passes[-1] if state.passes else None
+        last = drafted.passes[-1] if drafted.passes else None
         if last is None or last.at >= len(confirmed):
             return
         for source, draft in last.drafts.items():
-            if source in last.judged or source in state.posted_at_s:
+            if source in last.judged or source in drafted.posted_at_s:
                 continue
             judged = _judged(draft, confirmed[last.at :])
             if judged is not None and judged.num_accepted < judged.num_drafted:
                 last.judged.add(source)
-                self.earnings.credit(source, state.request.stream, (judged,))
-                state.sources.clear()
+                self.earnings.credit(source, drafted.request.stream, (judged,))
+                drafted.sources.clear()
 
-    def _judge(self, state: DraftedRequest, answer: Sequence[int]) -> None:
-        drafting = [source for source, _ in self._drafting(state.request.stream.tenant)]
-        for source in [*drafting, *state.posted_at_s]:
+    def _judge(self, drafted: DraftedRequest, answer: Sequence[int]) -> None:
+        drafting = [source for source, _ in self._drafting(drafted.request.stream.tenant)]
+        for source in [*drafting, *drafted.posted_at_s]:
             passes = []
-            for asked in self._judged_passes(state, source):
+            for asked in self._judged_passes(drafted, source):
                 # A draft that was not there yet earned nothing. A redrafted one counts as it ended.
-                if state.posted_at_s.get(source, asked.when_s) > asked.when_s:
+                if drafted.posted_at_s.get(source, asked.when_s) > asked.when_s:
                     continue
                 if source in asked.judged:
                     continue
                 draft = asked.drafts.get(source)
-                if draft is None or source in state.posted_at_s:
-                    draft = self._ask(state, source, answer[: asked.at], asked.max_tokens)
+                if draft is None or source in drafted.posted_at_s:
+                    draft = self._ask(drafted, source, answer[: asked.at], asked.max_tokens)
                 if (judged := _judged(draft, answer[asked.at :])) is not None:
                     passes.append(judged)
-            self.earnings.credit(source, state.request.stream, passes)
+            self.earnings.credit(source, drafted.request.stream, passes)
 
-    def _judged_passes(self, state: DraftedRequest, source: str) -> Sequence[AskedPass]:
+    def _judged_passes(self, drafted: DraftedRequest, source: str) -> Sequence[AskedPass]:
         """All that it was asked in, and of the others as many as its time allows, spread out."""
-        unheard = [place for place, asked in enumerate(state.passes) if source not in asked.drafts]
+        passes = drafted.passes
+        unheard = [place for place, asked in enumerate(passes) if source not in asked.drafts]
         if source in self._preparing:  # it drafts while the target computes; nobody waits for it
             left_out = set(unheard)
         else:
             asking_s = self._expected.asking.seconds(source, is_opening=False)
             if asking_s * len(unheard) <= MAX_JUDGING_S:
-                return state.passes
+                return passes
             stride = ceil(len(unheard) / max(1, int(MAX_JUDGING_S / asking_s)))
             left_out = set(unheard) - set(unheard[::stride])
-        return [asked for place, asked in enumerate(state.passes) if place not in left_out]
+        return [asked for place, asked in enumerate(passes) if place not in left_out]
 
 
 def _judged(draft: Draft, said: Sequence[int]) -> Judged | None:

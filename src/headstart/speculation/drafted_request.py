@@ -1,12 +1,14 @@
 """One request as a cascade sees it: its board, and the passes that sources were asked for."""
 
 from dataclasses import dataclass, field
+from threading import Lock
 
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest
 from headstart.speculation.expectations import ExpectedSource
 
+MAX_POSTERS = 8  # sources of posted drafts that are listened to, in one request
 MAX_JUDGED_PASSES = 8  # of one answer, spread over it: bounds the time of finishing it
 
 
@@ -24,20 +26,44 @@ class AskedPass:
     """Sources whose drafts were judged before the answer was complete."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class DraftedRequest:
-    """Not thread-safe, but for the board."""
+    """Whoever began it holds it until it is over. Only `post` may be called from any thread."""
 
     request: DraftRequest
     board: DraftBoard
+    lock: Lock = field(default_factory=Lock)
+    """Guards who posted, the order of sources that follows from it, and whether it is over."""
+    is_over: bool = False
     posted_at_s: dict[str, float] = field(default_factory=dict)
     sources: dict[bool, list[ExpectedSource]] = field(default_factory=dict)
     """Before the first token, and after it: the sources in the order of asking."""
+    num_rested: int = 0
+    """Passes of its last rest, if nothing new has come since."""
     passes: list[AskedPass] = field(default_factory=list)
     """Some of them."""
     stride: int = 1
     num_passes: int = 0
     last_at: int = -1
+
+    def post(self, draft: Draft, now_s: float) -> bool:
+        """Put a draft on the board; returns whether its source is listened to."""
+        with self.lock:
+            if self.is_over:
+                return False
+            if draft.source not in self.posted_at_s:
+                if len(self.posted_at_s) >= MAX_POSTERS:
+                    return False
+                self.posted_at_s[draft.source] = now_s
+                self.sources.clear()
+            self.board.post(draft)
+        return True
+
+    def end(self) -> bool:
+        """No draft is taken from now on; returns whether that is new."""
+        with self.lock:
+            was_over, self.is_over = self.is_over, True
+        return not was_over
 
     def note(self, asked: AskedPass) -> None:
         """Keep every first, second, fourth... pass, so that those kept span the answer."""

@@ -55,9 +55,9 @@ class Drafter(Protocol):
     """A source of drafts, for many requests at a time.
 
     The engine calls it from one thread, between two steps, so each call must return at once: a
-    drafter that needs time drafts elsewhere and posts to the `Cascade`. A request that is not
-    known (never begun, finished, evicted) is no error: it gets no draft, and finishing it does
-    nothing.
+    drafter that needs time drafts elsewhere, and its drafts are posted to the `Cascade`. A request
+    that is not known (never begun, finished, evicted) is no error: it gets no draft, and finishing
+    it does nothing.
     """
 
     @property

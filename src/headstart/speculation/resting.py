@@ -6,6 +6,8 @@ answer to whether it is worth asking. A batch in which nothing pays costs next t
 
 from collections.abc import Set
 
+from headstart.speculation.drafted_request import DraftedRequest
+
 FIRST, LONGEST = 8, 32  # passes; a rest is twice as long as the one before
 
 
@@ -14,28 +16,25 @@ class Resting:
 
     def __init__(self) -> None:
         self._pass = 0
-        self._until: dict[str, int] = {}
-        self._lengths: dict[str, int] = {}
-        """Of each request's last rest."""
+        self._until: dict[DraftedRequest, int] = {}
 
     @property
-    def now(self) -> Set[str]:
+    def now(self) -> Set[DraftedRequest]:
         """Those that rest in this pass."""
         return self._until.keys()
 
     def pass_begins(self) -> None:
         """Some have rested for long enough."""
         self._pass += 1
-        for request_id in [name for name, end in list(self._until.items()) if end < self._pass]:
-            self._until.pop(request_id, None)
+        for drafted in [one for one, end in list(self._until.items()) if end < self._pass]:
+            self._until.pop(drafted, None)
 
-    def rest(self, request_id: str) -> None:
+    def rest(self, drafted: DraftedRequest) -> None:
         """Nothing was worth asking: leave it out for some passes."""
-        length = min(LONGEST, 2 * self._lengths.get(request_id, FIRST // 2))
-        self._lengths[request_id] = length
-        self._until[request_id] = self._pass + length
+        drafted.num_rested = min(LONGEST, 2 * (drafted.num_rested or FIRST // 2))
+        self._until[drafted] = self._pass + drafted.num_rested
 
-    def wake(self, request_id: str) -> None:
+    def wake(self, drafted: DraftedRequest) -> None:
         """Something new is there, or the request is over."""
-        self._lengths.pop(request_id, None)
-        self._until.pop(request_id, None)
+        drafted.num_rested = 0
+        self._until.pop(drafted, None)

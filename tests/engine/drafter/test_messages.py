@@ -18,7 +18,10 @@ from headstart.engine.drafter.channel import ChannelLease, DraftChannel, receive
 from headstart.engine.drafter.listener import DraftListener
 from headstart.engine.drafter.scheduler_end import MAX_EARLY_ASKS, TOLD_AGAIN_AFTER, SchedulerEnd
 from headstart.errors import DraftingError
+from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.vocabulary import TextVocabulary
 
 FEATURES = np.arange(6, dtype=np.float16).reshape(2, 3)
 
@@ -43,15 +46,20 @@ def send_surely(socket, message):
     wait_until(lambda: send(socket, message))
 
 
-def heard_until(end, name):
+def begun(name="request"):
+    """A request as a scheduler's cascade knows it."""
+    return Cascade([], TextVocabulary(100)).begin(DraftRequest(name, StreamKey("", ""), "q"))
+
+
+def heard_until(end, request):
     """What a scheduler hears, up to the first draft for a request."""
     found = []
 
     def is_heard():
-        found.extend(draft for request, draft in end.heard() if request == name)
+        found.extend(draft for whose, draft in end.heard() if whose is request)
         return found
 
-    wait_until(is_heard, f"a draft for {name}")
+    wait_until(is_heard, f"a draft for {request.request.id}")
     return found[0]
 
 
@@ -138,35 +146,49 @@ def test_a_directory_open_to_others_is_refused(tmp_path, monkeypatch):
 
 def test_the_scheduler_gets_drafts_of_its_requests_early_ones_too(channel):
     scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
-    scheduler.begin("request-1", "one")
+    first, second = begun("request-1"), begun("request-2")
+    followed, early = scheduler.begin(first, "one")
+    assert early == []
     send_surely(drafter, drafted("early", tokens=(1,)))
     send_surely(drafter, drafted("one"))
-    assert heard_until(scheduler, "request-1") == Draft((5, 6, 7), "eventgpt", 1.5, 0)
-    assert scheduler.begin("request-2", "early") == [Draft((1,), "eventgpt", 1.5, 0)]
-    scheduler.end("request-1")
+    assert heard_until(scheduler, first) == Draft((5, 6, 7), "eventgpt", 1.5, 0)
+    assert scheduler.begin(second, "early")[1] == [Draft((1,), "eventgpt", 1.5, 0)]
+    scheduler.end(followed)
     send_surely(drafter, drafted("one"))
     send_surely(drafter, drafted("early", tokens=(1, 2)))
-    assert heard_until(scheduler, "request-2").tokens == (1, 2)
+    assert heard_until(scheduler, second).tokens == (1, 2)
+
+
+def test_a_request_that_ends_takes_no_draft_from_another_of_its_name(channel):
+    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    followed, _ = scheduler.begin(begun("request-1"), "one")
+    second = begun("request-2")
+    scheduler.begin(second, "one")
+    scheduler.end(followed)
+    send_surely(drafter, drafted("one"))
+    assert heard_until(scheduler, second) == drafted().draft
 
 
 def test_drafts_for_requests_that_never_come_are_forgotten(channel):
     scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
-    scheduler.begin("request", "last")
+    last = begun()
+    scheduler.begin(last, "last")
     for number in range(2 * MAX_EARLY_ASKS):
         send_surely(drafter, drafted(f"stranger-{number}"))
     send_surely(drafter, drafted("last"))
-    heard_until(scheduler, "request")
-    assert scheduler.begin("x", "stranger-0") == []
-    assert scheduler.begin("y", f"stranger-{2 * MAX_EARLY_ASKS - 1}") != []
+    heard_until(scheduler, last)
+    assert scheduler.begin(begun(), "stranger-0")[1] == []
+    assert scheduler.begin(begun(), f"stranger-{2 * MAX_EARLY_ASKS - 1}")[1] != []
 
 
 def test_the_scheduler_gets_what_a_tower_saw_early_or_not(channel):
     scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
-    scheduler.begin("request-1", "one")
+    request = begun()
+    scheduler.begin(request, "one")
     for message in (seen("early"), drafted("early"), seen("one")):
         send_surely(drafter, message)
-    np.testing.assert_array_equal(heard_until(scheduler, "request-1"), FEATURES)
-    features, draft = scheduler.begin("request-2", "early")
+    np.testing.assert_array_equal(heard_until(scheduler, request), FEATURES)
+    _, (features, draft) = scheduler.begin(begun(), "early")
     np.testing.assert_array_equal(features, FEATURES)
     assert draft == drafted().draft
 
@@ -182,10 +204,11 @@ FALSE_FEATURES = {
 @pytest.mark.parametrize("name", FALSE_FEATURES)
 def test_features_that_are_none_are_dropped(channel, name):
     scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
-    scheduler.begin("request", "one")
+    request = begun()
+    scheduler.begin(request, "one")
     send_surely(drafter, FALSE_FEATURES[name])
     send_surely(drafter, drafted("one"))
-    assert heard_until(scheduler, "request") == drafted().draft
+    assert heard_until(scheduler, request) == drafted().draft
 
 
 def test_the_largest_features_of_a_bridge_fit_into_a_message():
@@ -195,14 +218,14 @@ def test_the_largest_features_of_a_bridge_fit_into_a_message():
 
 def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):
     asks, drafter = channel.asks_in(), channel.drafts_out()
-    scheduler = SchedulerEnd(channel, resync=True)
-    scheduler.begin("request", "one")
+    scheduler, request = SchedulerEnd(channel, resync=True), begun()
+    followed, _ = scheduler.begin(request, "one")
     send_surely(drafter, drafted("one"))
-    heard_until(scheduler, "request")
+    heard_until(scheduler, request)
 
     def told(confirmed):
         # A message of our own marks where those of the call end.
-        scheduler.follow("request", confirmed)
+        scheduler.follow(followed, confirmed)
         mark = messages.Leave("mark")
         send_surely(scheduler._asks, mark)
         heard = []
@@ -217,7 +240,7 @@ def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):
     assert told(long) == [messages.Said("one", tuple(long))]  # the first telling was lost
     assert told([*long, 1]) == []
     send_surely(drafter, drafted("one", start=len(long), tokens=(1, 2)))
-    heard_until(scheduler, "request")
+    heard_until(scheduler, request)
     assert told([*long, 1]) == []
     left_behind = [*long, 1, 2, 3]
     assert told(left_behind) == [messages.Said("one", tuple(left_behind))]
@@ -241,12 +264,14 @@ def test_a_listener_hands_on_the_drafts_of_the_requests_it_hears_for(channel):
 
 def test_what_the_target_is_about_to_verify_can_be_shown(channel):
     inlet, scheduler = channel.previews_in(), SchedulerEnd(channel, resync=True)
-    scheduler.begin("request", "one")
+    followed, _ = scheduler.begin(begun(), "one", is_shown=True)
+    unwanted, _ = scheduler.begin(begun(), "other")
     draft = Draft((3, 4), "memory", 2.0, 1)
     found = []
 
     def is_shown():
-        scheduler.show("request", draft)
+        scheduler.show(unwanted, draft)
+        scheduler.show(followed, draft)
         found.append(receive(inlet, 0.01))
         return found[-1]
 

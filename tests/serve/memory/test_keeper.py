@@ -113,9 +113,9 @@ class Server:
         question = Question(QUESTION, stream=stream, tenant=stream.tenant, **more)
         record = RequestRecord("id", 0.0, 0.0, token_ids=list(answer), finish_reason="stop")
         self.keeper.asked(question)
-        self.engine.cascade.begin(DraftRequest("id", stream, QUESTION))
-        drafted = self.engine.cascade.propose("id", (), 16).tokens
-        self.engine.cascade.finish("id", answer)
+        request = self.engine.cascade.begin(DraftRequest("id", stream, QUESTION))
+        drafted = self.engine.cascade.propose(request, (), 16).tokens
+        self.engine.cascade.finish(request, answer)
         self.keeper.answered(question, record)
         return drafted
 
@@ -125,9 +125,9 @@ class Server:
         return not self.keeper._loading.total()
 
     def drafted(self, stream):
-        self.engine.cascade.begin(DraftRequest("look", stream, QUESTION))
-        drafted = self.engine.cascade.propose("look", (), 16).tokens
-        self.engine.cascade.finish("look", ())
+        request = self.engine.cascade.begin(DraftRequest("look", stream, QUESTION))
+        drafted = self.engine.cascade.propose(request, (), 16).tokens
+        self.engine.cascade.finish(request, ())
         return drafted
 
 

@@ -13,6 +13,7 @@ from headstart.bridges.pooling import Features
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import DraftChannel, receive, send
 from headstart.speculation.draft import Draft
+from headstart.speculation.drafted_request import DraftedRequest
 
 MAX_HEARD_A_STEP = 256
 MAX_EARLY_ASKS = 64
@@ -23,10 +24,15 @@ Heard = Draft | Features
 """A draft of the answer, or what an event model's tower saw of the clip."""
 
 
-@dataclass(slots=True)
-class _Followed:
+@dataclass(slots=True, eq=False)
+class Followed:
+    """A request on the channel."""
+
     name: str
-    """The request's name on the channel."""
+    """What it is called there."""
+    drafted: DraftedRequest
+    is_shown: bool
+    """Whether the front end wants its drafts before they are verified."""
     newest: Draft | None = None
     num_said: int = 0
     """How much of the answer the drafter was told last."""
@@ -48,18 +54,20 @@ class SchedulerEnd:
         self._asks = channel.said_out()
         self._previews = channel.previews_out()
         self._resync = resync
-        self._requests: dict[str, str] = {}
-        self._followed: dict[str, _Followed] = {}
+        self._followed: dict[str, Followed] = {}
+        """By their names on the channel."""
         self._early: OrderedDict[str, _Early] = OrderedDict()
 
-    def begin(self, request: str, name: str) -> list[Heard]:
-        """A request exists, called ``name`` on the channel; returns what came before it."""
-        self._requests[name] = request
+    def begin(
+        self, drafted: DraftedRequest, name: str, *, is_shown: bool = False
+    ) -> tuple[Followed, list[Heard]]:
+        """A request exists, called ``name`` on the channel; returns also what came before it."""
         early = self._early.pop(name, _Early())
-        self._followed[request] = _Followed(name, early.draft)
-        return [found for found in (early.features, early.draft) if found is not None]
+        followed = self._followed[name] = Followed(name, drafted, is_shown, early.draft)
+        found = (early.features, early.draft)
+        return followed, [one for one in found if one is not None]
 
-    def heard(self) -> Iterator[tuple[str, Heard]]:
+    def heard(self) -> Iterator[tuple[DraftedRequest, Heard]]:
         """What has arrived since the last call, for requests alive."""
         for _ in range(MAX_HEARD_A_STEP):
             data = receive(self._drafts)
@@ -74,14 +82,13 @@ class SchedulerEnd:
                     found = message.features()
             if message is None or found is None or isinstance(message, messages.Ready):
                 continue
-            request = self._requests.get(message.request, "")
-            followed = self._followed.get(request)
+            followed = self._followed.get(message.request)
             if followed is None:
                 self._keep_early(message.request, found)
                 continue
             if isinstance(found, Draft):
                 followed.newest = found
-            yield request, found
+            yield followed.drafted, found
 
     def _keep_early(self, name: str, found: Heard) -> None:
         early = self._early.setdefault(name, _Early())
@@ -92,14 +99,13 @@ class SchedulerEnd:
         while len(self._early) > MAX_EARLY_ASKS:
             self._early.popitem(last=False)
 
-    def follow(self, request: str, confirmed: Sequence[int]) -> None:
+    def follow(self, followed: Followed, confirmed: Sequence[int]) -> None:
         """Tell the drafter what the target said, where its draft says otherwise or lags behind.
 
         It is told once, and again only after a while without a new draft.
         """
-        followed = self._followed.get(request)
-        newest = followed.newest if followed else None
-        if not self._resync or followed is None or newest is None:
+        newest = followed.newest
+        if not self._resync or newest is None:
             return
         begun, num_untold = len(confirmed) - newest.start, len(confirmed) - followed.num_said
         if begun < 0 or (newest.start < followed.num_said and num_untold < TOLD_AGAIN_AFTER):
@@ -113,14 +119,12 @@ class SchedulerEnd:
             if send(self._asks, said):
                 followed.num_said = len(confirmed)
 
-    def show(self, request: str, draft: Draft) -> None:
-        """Let the front end show what the target is about to verify."""
-        followed = self._followed.get(request)
-        if followed is not None and draft.tokens:
+    def show(self, followed: Followed, draft: Draft) -> None:
+        """Let the front end show what the target is about to verify, if it wants to."""
+        if followed.is_shown and draft.tokens:
             send(self._previews, messages.Drafted(followed.name, draft))
 
-    def end(self, request: str) -> None:
+    def end(self, followed: Followed) -> None:
         """The request has ended; drafts for it that come later are dropped."""
-        followed = self._followed.pop(request, None)
-        if followed is not None:
-            self._requests.pop(followed.name, None)
+        if self._followed.get(followed.name) is followed:  # and no other has taken its name
+            del self._followed[followed.name]
