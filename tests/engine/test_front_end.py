@@ -1,7 +1,9 @@
 """One question under way: which drafts are shown, and what the request says to the drafters."""
 
 import asyncio
+import contextlib
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -18,6 +20,7 @@ from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.engine.session import Session
 from headstart.engine.target import Target
+from headstart.errors import LiveError
 from headstart.media.clip import Clip
 from headstart.media.video import Video
 from headstart.speculation.draft import Draft
@@ -133,10 +136,12 @@ def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
 
     async def left_early():
         asked_again = session.question(clip, "What else?", 200, None)
-        events = target.ask(asked_again, streaming=True)
-        await anext(events)
+        said = asyncio.Event()
+        asking = asyncio.create_task(target.ask(asked_again, lambda shown: said.set()))
+        await said.wait()
         assert (len(asked_about), len(told)) == (2, 1)
-        await events.aclose()
+        asking.cancel()
+        await asyncio.wait((asking,))
 
     headstart.loop.submit(left_early()).result(60)
     (first, whole), (second, half) = told
@@ -144,3 +149,68 @@ def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
     assert tuple(whole.token_ids) == answer.token_ids
     assert whole.finish_reason == answer.finish_reason
     assert (second.words, half.finish_reason) == ("What else?", None)
+
+
+class Drafting(FrontEnd):
+    """Has one draft come with each question, at first of words that the target will not say."""
+
+    tokens = (30, 31)
+
+    @contextlib.contextmanager
+    def asking(self, question, record):
+        with super().asking(question, record) as asking:
+            asking.hear(drafted(self.tokens))
+            self.last = asking
+            yield asking
+
+
+@pytest.fixture
+def drafting(headstart, rng):
+    """A target whose questions are drafted for, and one about a clip that wants to see it."""
+    front_end = Drafting(headstart.target.front_end.engine, None)
+    session = Session(Target(headstart.target.view, front_end), headstart.loop, None, Manner())
+    (asked,) = random_asked(rng, 1)
+    question = session.question(Video.from_frames(asked.frames, fps=8), "What?", 8, None)
+    return session.target, replace(question, previews=True)
+
+
+def test_drafts_are_shown_before_the_words_and_taken_back(headstart, drafting):
+    target, question = drafting
+    shown = []
+    answer = headstart.loop.submit(target.ask(question, shown.append)).result(60)
+    assert [type(one) for one in shown[:3]] == [Preview, Retracted, Confirmed]
+    assert "".join(one.text for one in shown if isinstance(one, Confirmed)) == answer.text
+    shown.clear()
+    target.front_end.tokens = answer.token_ids
+    said = target.ask(replace(question, previews=False), shown.append)
+    assert headstart.loop.submit(said).result(60).token_ids == answer.token_ids
+    assert {type(one) for one in shown} == {Confirmed}
+
+
+@pytest.mark.parametrize("kind", [Preview, Confirmed])
+def test_what_whoever_shows_an_answer_raises_ends_the_question(headstart, drafting, kind):
+    target, question = drafting
+
+    def show(one):
+        if isinstance(one, kind):
+            raise LiveError("no words of this one")
+
+    with pytest.raises(LiveError, match="no words of this one"):
+        headstart.loop.submit(target.ask(replace(question, max_tokens=200), show)).result(60)
+    assert target.front_end.last.record.finish_reason is None
+    assert not target.front_end.engine._records
+
+
+def test_drafts_that_come_after_the_last_word_are_not_shown(headstart, drafting, monkeypatch):
+    target, question = drafting
+    shown, engine = [], target.front_end.engine
+
+    async def late(record):
+        target.front_end.last.hear(drafted([*record.token_ids, 30, 31]))
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(engine, "time_vision", late)
+    answer = headstart.loop.submit(target.ask(question, shown.append)).result(60)
+    assert isinstance(shown[-1], Confirmed)
+    assert target.front_end.last.previews()  # it would have been
+    assert answer.text

@@ -1,7 +1,10 @@
 """A stream that remembers: fewer passes, the same tokens, and nothing shared."""
 
+import asyncio
+
 import pytest
 from tests.models.oracle import random_asked
+from tests.waiting import until
 
 from headstart import Video
 
@@ -65,3 +68,32 @@ def test_asked_outside_a_session_nothing_is_drafted_or_remembered(headstart, rng
     video = Video.from_frames(asked.frames, fps=8)
     for _ in range(2):
         assert headstart.ask(video, "Who now?", max_tokens=8).num_drafted_tokens == 0
+
+
+def test_a_stream_that_is_closed_has_left_the_engine(headstart, rng):
+    (asked,) = random_asked(rng, 1)
+    video, engine = Video.from_frames(asked.frames, fps=8), headstart.target.front_end.engine
+
+    async def leave():
+        events = headstart.stream(video, "Who else?", max_tokens=300)
+        await anext(events)
+        assert engine._records
+        await events.aclose()
+        return dict(engine._records)
+
+    assert asyncio.run(leave()) == {}
+
+
+def test_an_answer_that_nobody_waits_for_has_left_the_engine(headstart, rng):
+    (asked,) = random_asked(rng, 1)
+    video, engine = Video.from_frames(asked.frames, fps=8), headstart.target.front_end.engine
+
+    async def leave():
+        asking = headstart.ask_async(video, "Who else?", max_tokens=300)
+        task = asyncio.create_task(asking)
+        await until(lambda: engine._records, "the request")
+        task.cancel()
+        await asyncio.wait((task,))
+        return dict(engine._records)
+
+    assert asyncio.run(leave()) == {}

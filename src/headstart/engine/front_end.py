@@ -140,8 +140,10 @@ class Asking:
                 self._loop.call_soon_threadsafe(lambda: self.on_news())
 
     def previews(self) -> list[Shown]:
-        """What the newest drafts add to what is shown."""
+        """What the newest drafts add to what is shown, if the question wants to be shown any."""
         shown: list[Shown] = []
+        if not self._question.previews:
+            return shown
         said = self.record.token_ids
         for drafted in list(self._newest.values()):
             draft = drafted.draft

@@ -23,7 +23,29 @@ class EngineLoop:
         """Run ``work``; cancelling the future cancels it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def call(self, function: Callable[..., None], *arguments: Any) -> None:
+    async def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """What ``work`` returns, for a coroutine of any loop.
+
+        Cancelling that one cancels the work, and waits until it has cleaned up.
+        """
+        tasks: list[asyncio.Task[Result]] = []
+        ended: Future[None] = Future()
+
+        def begin() -> None:
+            tasks.append(self._loop.create_task(work))
+            tasks[0].add_done_callback(lambda _: ended.set_result(None))
+
+        self._loop.call_soon_threadsafe(begin)
+        waiting = asyncio.wrap_future(ended)
+        try:
+            await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            self.call(lambda: tasks[0].cancel())
+            await asyncio.shield(waiting)
+            raise
+        return tasks[0].result()
+
+    def call(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a function in the loop, soon; after the loop's end it is not called."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)

@@ -3,13 +3,12 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstart.answers.answer import Answer
-from headstart.answers.preview import Confirmed, Preview, Retracted
+from headstart.answers.preview import Confirmed, Preview, Retracted, Shown
 from headstart.answers.timeline import Span, Stage
 from headstart.engine.loop_thread import EngineLoop
 from headstart.engine.manner import Manner
@@ -58,7 +57,13 @@ class Session:
         in a schema that vLLM cannot follow.
         """
         asked = self.question(clip, question, max_tokens, schema)
-        return self.loop.submit(self._answer(asked, on_text)).result()
+
+        def show(shown: Shown) -> None:
+            if on_text is not None and isinstance(shown, Confirmed):
+                on_text(shown.text)
+
+        on_shown = None if on_text is None else show
+        return self.loop.submit(self.target.ask(asked, on_shown)).result()
 
     async def ask_async(
         self,
@@ -70,7 +75,7 @@ class Session:
     ) -> Answer:
         """As `ask`, from any event loop. Cancelling it cancels the work."""
         asked = await asyncio.to_thread(self.question, clip, question, max_tokens, schema)
-        return await asyncio.wrap_future(self.loop.submit(self._answer(asked, None)))
+        return await self.loop.run(self.target.ask(asked))
 
     async def stream(
         self,
@@ -82,35 +87,24 @@ class Session:
     ) -> AsyncGenerator[Preview | Confirmed | Retracted | Answer]:
         """The answer as it comes, drafted words before they are certain; the `Answer` is last.
 
-        From any event loop. Leaving the iterator cancels the work.
+        From any event loop. Leaving the iterator cancels the work, and closing it waits for that.
         """
         asked = await asyncio.to_thread(self.question, clip, question, max_tokens, schema)
-        shown = self.target.ask(replace(asked, previews=True), streaming=True)
-        turn = asyncio.Lock()
+        here, shown = asyncio.get_running_loop(), asyncio.Queue[Shown | None]()
 
-        async def following() -> Preview | Confirmed | Retracted | Answer | None:
-            async with turn:
-                return await anext(shown, None)
+        def show(one: Shown | None) -> None:
+            here.call_soon_threadsafe(shown.put_nowait, one)
 
-        async def leaving() -> None:
-            async with turn:
-                await shown.aclose()
-
+        asking = self.target.ask(replace(asked, previews=True), show)
+        answering = asyncio.create_task(self.loop.run(asking))
+        answering.add_done_callback(lambda _: shown.put_nowait(None))
         try:
-            while (event := await asyncio.wrap_future(self.loop.submit(following()))) is not None:
-                yield event
+            while (one := await shown.get()) is not None:
+                yield one
+            yield answering.result()
         finally:
-            self.loop.submit(leaving())
-
-    async def _answer(self, asked: Question, on_text: Callable[[str], None] | None) -> Answer:
-        events = self.target.ask(asked, streaming=on_text is not None)
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, Answer):
-                    return event
-                if on_text is not None and isinstance(event, Confirmed):
-                    on_text(event.text)
-        raise AssertionError("the target always ends with an answer")
+            answering.cancel()
+            await asyncio.wait((answering,))
 
     def question(
         self, clip: Askable, words: str, max_tokens: int, schema: Mapping[str, Any] | None

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -67,11 +67,14 @@ class Target:
         """What vLLM chose where it was not told; see `chosen_settings`."""
         return chosen_settings(self._engine.vllm_config)
 
-    async def ask(self, question: Question, *, streaming: bool) -> AsyncGenerator[Shown | Answer]:
-        """What is shown of the answer as it comes, then the `Answer`.
+    async def ask(
+        self, question: Question, on_shown: Callable[[Shown], None] | None = None
+    ) -> Answer:
+        """The target's answer; ``on_shown`` gets what is shown of it as it comes, in this loop.
 
-        Without ``streaming`` the text comes at once: waking up for every token costs a busy machine
-        more than a silent caller gains. Leaving the iterator cancels the work.
+        Without that the text comes at once: waking up for every token costs a busy machine more
+        than a silent caller gains. The work ends when this is cancelled, and with what ``on_shown``
+        raises.
         """
         loading, now_s = question.loading, time.monotonic()
         record = RequestRecord(
@@ -82,19 +85,17 @@ class Target:
         )
         text, last = "", None
         with self.feeder.answering(), self.front_end.asking(question, record) as asking:
-            outputs = self._generate(question, asking.tags, record, streaming)
-            happenings = _with_news(outputs, asking) if question.previews else outputs
-            async with contextlib.aclosing(happenings):
-                async for output in happenings:
-                    if output is not None:
-                        last = output.outputs[0]
-                        text += last.text
-                        for shown in asking.screen.confirm(last.text):
-                            yield shown
-                    for shown in asking.previews() if question.previews else ():
-                        yield shown
-            for shown in asking.screen.end():
-                yield shown
+            showing = None if on_shown is None else _Showing(asking, on_shown)
+            streams = on_shown is not None
+            outputs = await self._generate(question, asking.tags, record, streams)
+            async with contextlib.aclosing(outputs):
+                async for output in outputs:
+                    last = output.outputs[0]
+                    text += last.text
+                    if showing is not None:
+                        showing.said(last.text)
+            if showing is not None:
+                showing.end()
             await self._engine.time_vision(record)
             beside = asking.drafter_timeline()
         if question.schema is not None and last is not None and last.finish_reason == "error":
@@ -105,7 +106,7 @@ class Target:
                 ' --vllm \'structured_outputs_config={"backend": "guidance"}\', or simplify the'
                 " schema"
             )
-        yield _answer(text, last, record, beside)
+        return _answer(text, last, record, beside)
 
     async def _generate(
         self,
@@ -114,7 +115,7 @@ class Target:
         record: RequestRecord,
         streaming: bool,
     ) -> AsyncGenerator[Any]:
-        """vLLM's outputs."""
+        """vLLM's outputs, which begin to come when they are first asked for."""
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         schema, clip, manner = question.schema, question.clip or Clip(), question.manner
@@ -127,15 +128,12 @@ class Target:
         if schema is not None:
             self._check_schema(params)
         engine_input = await self.render(question.words, clip, question.tenant, manner.system)
-        outputs = self._engine.generate(
+        return self._engine.generate(
             engine_input,
             params,
             f"headstart-{record.request_id}",
             lora_request=self._adapter(manner),
         )
-        async with contextlib.aclosing(outputs):
-            async for output in outputs:
-                yield output
 
     @property
     def keeps_prefixes(self) -> bool:
@@ -284,30 +282,33 @@ def _accepted(completion: Any, num_tokens: int) -> tuple[int, ...]:
     return (0,) * undrafted + tuple(drafted)
 
 
-async def _with_news(outputs: AsyncGenerator[Any], asking: Asking) -> AsyncGenerator[Any]:
-    """The outputs as they come, and None whenever a draft has come in between."""
-    news = asyncio.Event()
-    asking.on_news = news.set
-    coming: asyncio.Task[Any] | None = None
-    hearing: asyncio.Task[Any] | None = None
-    try:
-        while True:
-            coming = coming or asyncio.create_task(anext(outputs, None))
-            hearing = hearing or asyncio.create_task(news.wait())
-            await asyncio.wait((coming, hearing), return_when=asyncio.FIRST_COMPLETED)
-            if hearing.done():
-                hearing = None
-                news.clear()
-                yield None
-            if coming is not None and coming.done():
-                output, coming = coming.result(), None
-                if output is None:
-                    return
-                yield output
-    finally:
-        for task in (coming, hearing):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
-                    await task
-        await outputs.aclose()
+class _Showing:
+    """Hands on what is shown of one answer: its words as they are said, drafted ones before."""
+
+    def __init__(self, asking: Asking, on_shown: Callable[[Shown], None]) -> None:
+        self._asking = asking
+        self._on_shown = on_shown
+        self._error: Exception | None = None
+        asking.on_news = self._show_drafts
+
+    def said(self, text: str) -> None:
+        """The target has said this."""
+        self._show(self._asking.screen.confirm(text))
+        self._show_drafts()
+        if self._error is not None:
+            raise self._error
+
+    def end(self) -> None:
+        """The answer is complete. Drafts that come later are shown no more."""
+        self._asking.on_news = lambda: None
+        self._show(self._asking.screen.end())
+
+    def _show(self, told: Iterable[Shown]) -> None:
+        for shown in told:
+            self._on_shown(shown)
+
+    def _show_drafts(self) -> None:
+        try:
+            self._show(self._asking.previews())
+        except Exception as error:  # nobody hears of it before the next words
+            self._error = error

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,25 +32,19 @@ class WindowQuestion:
             question = await asyncio.to_thread(self._about, session, window)
         else:
             question = self._about(session, window)
-        events = session.target.ask(question, streaming=self.on_shown is not None)
-        async with aclosing(events):
-            async for event in events:
-                if isinstance(event, Answer):
-                    if self.on_answer is not None:
-                        self.on_answer(window, event)
-                    return WindowAnswer(
-                        stream="" if session.key is None else session.key.stream,
-                        question=self.words,
-                        start_us=window.start_us,
-                        stop_us=window.stop_us,
-                        num_frames=len(window.frames),
-                        landed_s=window.landed_s,
-                        asked_s=asked_s,
-                        answer=event,
-                    )
-                if self.on_shown is not None:
-                    self.on_shown(event)
-        raise AssertionError("the target always ends with an answer")
+        answer = await session.target.ask(question, self.on_shown)
+        if self.on_answer is not None:
+            self.on_answer(window, answer)
+        return WindowAnswer(
+            stream="" if session.key is None else session.key.stream,
+            question=self.words,
+            start_us=window.start_us,
+            stop_us=window.stop_us,
+            num_frames=len(window.frames),
+            landed_s=window.landed_s,
+            asked_s=asked_s,
+            answer=answer,
+        )
 
     def _about(self, session: Session, window: WindowFrames) -> Any:
         clip = Clip(window.video(), window.all_events())
