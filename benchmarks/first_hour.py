@@ -4,7 +4,7 @@
 
 Copies what git knows of this checkout into an empty directory, and types the commands of README's
 ``bash`` blocks into a shell there, one after the other; then the demo, until its page is up, and
-the first command of docs/watch.md that watches a drive, until its first answer. The shell has an
+the command of the first guide that watches a drive, until its first answer. The shell has an
 empty home, none of the caller's variables but those named by ``--keep``, and the system's programs.
 With ``--root`` it runs in another root directory (a fresh Debian, for example), which needs root.
 
@@ -117,8 +117,9 @@ def commands(checkout: Path) -> Iterator[str]:
         yield from block.replace("\\\n", " ").splitlines()
         if number == 0:
             yield DEMO
-    guide = (checkout / "docs" / "watch.md").read_text()
-    (watch,) = re.findall(r"^headstart watch drive:.*$", guide, flags=re.MULTILINE)
+    guide = (checkout / "docs" / "guides" / "first-five-minutes.md").read_text()
+    lines = guide.replace("\\\n", " ")
+    (watch,) = re.findall(r"^headstart watch drive:.*$", lines, flags=re.MULTILINE)
     yield f"{watch} --max-windows 1"
 
 

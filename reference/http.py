@@ -14,8 +14,8 @@ _OPENING = """# HTTP
 
 Every route of `headstart serve`. Any other route, also of vLLM's, is not found. A key is sent
 as `Authorization: Bearer KEY`. [Serving](../serving.md) has examples that run, and
-[cameras](../cameras.md) those of `/v1/cameras`. A running server has the same as
-`/openapi.json`.
+[operation](../operation.md#cameras-that-the-server-reads) those of `/v1/cameras`. A running
+server has the same as `/openapi.json`.
 
 A refusal is OpenAI's error object, whose `message` says what to change; its status is 400 for
 the request itself, 401 for the key, 403 for what the key may not do, 404 for what does not

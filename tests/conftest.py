@@ -203,7 +203,7 @@ def trained_pair():
 
     directory = Path(__file__).parents[1] / "lab" / "headstart_lab" / "pair"
     if not (directory / "target").is_dir() or not (directory / "drafter").is_dir():
-        pytest.skip(f"no trained weights in {directory}: headstart lab train, see docs/training.md")
+        pytest.skip(f"no trained weights in {directory}: headstart lab train, see docs/lab.md")
     return Pair.at(directory)
 
 

@@ -11,10 +11,27 @@ GUIDES = sorted((DOCS / "guides").glob("*.md"))
 WALKED = [*GUIDES, DOCS / "serving.md"]
 """Documents whose blocks are all run: tests/guides."""
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
-RUN_ELSEWHERE = {"README.md": "tests/test_readme.py", "cameras.md": "tests/serve/test_cameras.py"}
+RUN_ELSEWHERE = {
+    "README.md": "tests/test_readme.py",
+    "operation.md": "tests/serve/test_cameras.py",
+}
 """Documents whose commands a test of their own runs."""
 COMMAND = re.compile(r"(\$ )?(\w+=\S+ )*headstart ")
 """How a line begins that calls the program, variables of its environment before it."""
+
+_FILLED_IN = re.compile(r"^<!-- table: \S+ -->$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+"""A table that `python -m benchmarks.figures` writes."""
+
+
+def by_hand() -> list[Path]:
+    """The pages that somebody writes: not the reference, nor the licences, which programs make."""
+    made = {DOCS / "licences.md", *(DOCS / "reference").glob("*.md")}
+    return [ROOT / "CHANGELOG.md", *(path for path in DOCUMENTS if path not in made)]
+
+
+def words_by_hand(text: str) -> int:
+    """Words as a reader counts them, code included: pieces with a letter or a digit in them."""
+    return sum(any(map(str.isalnum, word)) for word in _FILLED_IN.sub("", text).split())
 
 
 def blocks(document: Path, language: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The tables of docs/eval.md, made from a run that is kept."""
+"""The tables of docs/learned-drafters.md, made from a run that is kept."""
 
 import json
 

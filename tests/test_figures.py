@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import keep
-from benchmarks.figures import documents, live_sockets, picture, results
+from benchmarks.figures import documents, live_picture, live_sockets, picture, results
 from benchmarks.figures.results import RESULTS
 
 TABLE = "<!-- table: letters -->\n| a |\n<!-- end -->\n"
@@ -21,7 +21,7 @@ def test_no_document_is_out_of_date():
 
 def test_a_changed_figure_is_noticed_and_written_anew(tmp_path):
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "bench.md").write_text((documents.ROOT / "docs/bench.md").read_text())
+    (tmp_path / "docs" / "costs.md").write_text((documents.ROOT / "docs/costs.md").read_text())
     pictures = {tmp_path / path for path in documents.PICTURES}
     for path in pictures:
         path.parent.mkdir(exist_ok=True)
@@ -121,8 +121,9 @@ def test_a_table_says_so_until_its_run_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_picture_is_legible_in_both_themes(browser, theme):
-    path = Path(documents.ROOT / picture.PICTURE)
+@pytest.mark.parametrize("drawn", [picture, live_picture], ids=["a file", "a live camera"])
+def test_a_picture_is_legible_in_both_themes(browser, drawn, theme):
+    path = Path(documents.ROOT / drawn.PICTURE)
     with browser.open(path.as_uri(), width=900) as page:
         scheme = {"name": "prefers-color-scheme", "value": theme}
         page.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -138,8 +139,8 @@ def test_the_picture_is_legible_in_both_themes(browser, theme):
     for words, left, top, right, bottom in boxes:
         assert left >= 0, words
         assert top >= 0, words
-        assert right <= picture.WIDTH, words
-        assert bottom <= picture.HEIGHT, words
+        assert right <= drawn.WIDTH, words
+        assert bottom <= drawn.HEIGHT, words
     for number, (words, left, top, right, bottom) in enumerate(boxes):
         for other, left_2, top_2, right_2, bottom_2 in boxes[:number]:
             apart = right <= left_2 or right_2 <= left or bottom <= top_2 or bottom_2 <= top

@@ -16,9 +16,10 @@ def shell(tmp_path):
 
 def test_readmes_commands_are_typed_in_order_and_a_live_answer_is_last():
     typed = list(commands(CHECKOUT))
-    assert typed[:3] == ["make setup", "source .venv/bin/activate", DEMO]
-    names = [command.split()[1] for command in typed[3:]]
-    assert names == ["doctor", "lab", "events", "ask", "bench", "watch"]
+    install = ["make setup", "source .venv/bin/activate", "headstart doctor"]
+    assert typed[:4] == [*install, DEMO]
+    names = [command.split()[1] for command in typed[4:]]
+    assert names == ["lab", "ask", "bench", "watch"]
     assert typed[-1].endswith("--max-windows 1")
 
 

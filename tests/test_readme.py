@@ -25,20 +25,19 @@ from tests.documents import (
 README = ROOT / "README.md"
 LINKED = [*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
 NOT_OURS = {"headstart.toml", "echo.py"}  # what a user may call files of their own
-MAX_LINES = 150
 
 
 @pytest.mark.engine
 @pytest.mark.timeout(1800)  # four engines, two at a time
 def test_the_commands_run_in_order(tmp_path):
     lines = "".join(blocks(README, "bash")).replace("\\\n", "").splitlines()
-    five = [shlex.split(line)[1:] for line in lines if line.startswith("headstart ")]
-    assert [command[0] for command in five] == ["doctor", "lab", "events", "ask", "bench"]
+    typed = [shlex.split(line)[1:] for line in lines if line.startswith("headstart ")]
+    assert [command[0] for command in typed] == ["doctor", "lab", "ask", "bench"]
     program = str(Path(sys.executable).with_name("headstart"))
     outputs = {
         # Engines are started as a person starts them once; the others start sooner.
         name: run([program, name, *words], tmp_path, as_a_person=name == "ask")
-        for name, *words in five
+        for name, *words in typed
     }
     for stage in ("load", "preprocess", "vision", "prefill", "decode"):
         assert re.search(rf"^{stage} +\d+\.\d", outputs["ask"], flags=re.MULTILINE)
@@ -111,9 +110,8 @@ def test_the_python_is_part_of_an_example_that_runs():
     assert indent(python, "    ") in example
 
 
-def test_it_is_short_and_says_what_it_is_in_the_words_of_the_field():
+def test_it_says_what_it_is_in_the_words_of_the_field():
     text = README.read_text()
-    assert len(text.splitlines()) < MAX_LINES
     opening = text.partition("![")[0]
     for words in ("speculative decoding", "video language model", "vLLM"):
         assert words in opening

@@ -98,7 +98,7 @@ def test_nothing_is_loaded_from_elsewhere(site, pages):
 @pytest.mark.slow
 def test_the_front_page_is_readme_and_code_is_shown_as_pages(site):
     front = (site / "index.html").read_text()
-    assert "Five commands" in front
+    assert "Who it is for" in front
     assert 'href="architecture.html"' in front
     assert "def propose" in re.sub(
         "<[^>]+>", "", (site / "repository/examples/own_drafter.py.html").read_text()

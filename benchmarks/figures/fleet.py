@@ -1,4 +1,4 @@
-"""Tables and the picture of docs/fleet-size.md: a fleet on paper, simulated, and beside servers."""
+"""Tables and the picture of docs/guides/fleet.md: on paper, simulated, and beside servers."""
 
 from collections.abc import Callable
 from pathlib import Path

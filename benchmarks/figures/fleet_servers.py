@@ -1,4 +1,4 @@
-"""Tables of docs/fleet.md: streams behind a router, and memories that travel."""
+"""Tables of docs/guides/fleet.md: streams behind a router, and memories that travel."""
 
 from collections.abc import Callable
 from typing import Any

@@ -7,6 +7,7 @@ from typing import Any
 from benchmarks.figures.bench import PASSES, Column, Measured, ratio, table
 from benchmarks.figures.results import markdown, result
 
+from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.result import BARE
 
 RUN = "live"
@@ -45,27 +46,32 @@ def speed() -> str:
 
 
 def summary() -> str:
-    """The whole in two rows."""
-    ours = Measured("", RUN, "live", "live").summary
-    first_ms = ours["first_token_ms"] * ours["first_token"]
-    last_ms = ours["end_to_end_ms"] * ours["end_to_end"]
-    return markdown(
-        ("a live camera, from the last frame", "first token", "last word", "passes an answer"),
-        [
-            (
-                "bare vLLM, given the second at its last frame",
-                f"{first_ms:.0f} ms",
-                f"{last_ms:.0f} ms",
-                f"{ours['tokens_per_answer']:.0f}",
-            ),
-            (
-                "headstart",
-                f"{ours['first_token_ms']:.0f} ms, {ours['first_token']:.1f} times sooner",
-                f"{ours['end_to_end_ms']:.0f} ms, {ours['end_to_end']:.1f} times sooner",
-                f"{ours['passes_per_answer']:.1f}",
-            ),
-        ],
-    )
+    """The whole in two rows: a camera whose memory is its own, and began empty."""
+    method = "live, own stream"
+    samples = [
+        sample
+        for sample in result(f"bench_lab-pair_{RUN}")["samples"]
+        if sample["settled"] and sample["beside"] == method
+    ]
+    ratios = Measured("", RUN, "live", method).summary
+
+    def waits(asked: str, key: str) -> list[float]:
+        return [sample[key] * 1e3 for sample in samples if sample["method"] == asked]
+
+    rows = []
+    for name, asked in (
+        ("bare vLLM, given the second at its last frame", BARE),
+        ("headstart", method),
+    ):
+        cells = []
+        for key, prefix in (("first_token_s", "first_token"), ("end_to_end_s", "last_word")):
+            for percent, ratio_of in ((50, ratios[prefix]), (95, ratios[f"{prefix}_p95"])):
+                wait_ms = percentile(waits(asked, key), percent)
+                sooner = "" if asked == BARE else f", {ratio_of:.1f} times sooner"
+                cells.append(f"{wait_ms:.0f} ms{sooner}")
+        rows.append((name, *cells))
+    headings = ("first word: p50", "p95", "last word: p50", "p95")
+    return markdown(("wait from the last frame", *headings), rows)
 
 
 def by_age() -> str:

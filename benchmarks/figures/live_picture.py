@@ -1,4 +1,4 @@
-"""The picture of docs/live-figures.md: one window of bare vLLM and of headstart, as sampled."""
+"""The first picture of README: one window of bare vLLM and of headstart, as sampled."""
 
 from math import log
 from pathlib import Path
@@ -9,7 +9,7 @@ from benchmarks.figures.picture import STYLE, Run, line, rect, text
 from benchmarks.figures.results import result
 
 PICTURE = Path("docs/pictures/live.svg")
-RUN, METHOD, BARE = "bench_lab-pair_live", "live", "bare vLLM"
+RUN, METHOD, BARE = "bench_lab-pair_live", "live, own stream", "bare vLLM"
 WIDTH, HEIGHT = 820, 300
 LEFT, RIGHT = 100, 76
 BAR, WORDS = 34, 22
@@ -57,6 +57,7 @@ def live() -> str:
         parts += _lane(name, run, last, scale)
     parts += [
         text(12, 24, "The same question about the same second of a camera", "strong"),
+        *_labels(bare, ours, last, scale),
         text(
             LEFT,
             LANES["headstart"] + BAR + 17,
@@ -79,6 +80,24 @@ def live() -> str:
         + "\n".join(parts)
         + "\n</svg>\n"
     )
+
+
+def _labels(bare: Run, ours: Run, last: float, scale: float) -> list[str]:
+    """What the colours are, in words."""
+    first, later = ours.first_drafted, len(ours.tokens) - 1
+    return [
+        text(last + bare.read_s * scale + 8, LANES[BARE] + WORDS, "prefill", "light"),
+        text(
+            last + bare.first_token_s * scale,
+            LANES[BARE] - 8,
+            f"{len(bare.tokens) - 1} passes, a token each",
+        ),
+        text(
+            last + 4,
+            LANES["headstart"] - 8,
+            f"one pass: last frame, question, {first} drafted tokens; then {later} more",
+        ),
+    ]
 
 
 def _lane(name: str, run: Run, start: float, scale: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""The picture of docs/load.md: percentiles of the wait against the rate of the questions."""
+"""The picture of docs/figures-live.md: percentiles of the wait against the rate of questions."""
 
 from pathlib import Path
 

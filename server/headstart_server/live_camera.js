@@ -8,7 +8,7 @@
 //   camera.sendEncoded(chunk);              // in place of send: started with `codec`, from a VideoEncoder
 //   camera.end();
 //
-// `ServerCamera` has the server read a camera of the network (docs/cameras.md):
+// `ServerCamera` has the server read a camera of the network (docs/operation.md):
 //
 //   const camera = new ServerCamera("http://127.0.0.1:8000", key, { source: "rtsp://...", stream: "front", ... });
 //   await camera.picture();                 // a Blob with the newest picture, or null

@@ -110,7 +110,7 @@ def test_live_needs_the_cost_of_a_feed_and_figures_of_its_own(tmp_path):
 
 
 def test_the_documented_plan_is_what_the_command_prints():
-    document = (Path(__file__).parents[2] / "docs" / "planner.md").read_text()
+    document = (Path(__file__).parents[2] / "docs" / "costs.md").read_text()
     (block,) = re.findall(r"^```text\n\$ headstart (plan --live .*?)\n(.*?)^```", document, FENCED)
     result = CliRunner().invoke(app, block[0].split(), env={"COLUMNS": "80"})
     printed = [line.rstrip() for line in result.output.splitlines()]

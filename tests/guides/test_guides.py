@@ -10,7 +10,7 @@ from tests.guides.walk import Walk, forked
 
 COMMANDS = ("bash", "sh", "console")
 OTHERS = [path for path in DOCUMENTS if path not in WALKED and path.parent.name != "reference"]
-MAX_NOT_RUN = 7
+MAX_NOT_RUN = 5
 
 
 @pytest.mark.engine

@@ -37,7 +37,7 @@ ENGINE = {
 
 needs_torchvision = pytest.mark.skipif(
     importlib.util.find_spec("torchvision") is None,
-    reason="no torchvision, which these models' processors need: see docs/models.md",
+    reason="no torchvision, which these models' processors need: see docs/guides/model.md",
 )
 
 

@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.engine, needs_torchvision]
 
 
 class TestQwen25Vl(AnyChatTarget):
-    """Clips as wholes: see docs/models.md for why."""
+    """Clips as wholes: see docs/guides/model.md for why."""
 
     name = "qwen2_5_vl"
     is_timed = True

@@ -11,8 +11,8 @@ from tests.serve.servers import Server
 
 
 def run_camera_commands(server: Server, home: Path, addresses: Mapping[str, str]) -> None:
-    """Every ``sh`` block of cameras.md, with these addresses in place of its own."""
-    shell = blocks(DOCS / "cameras.md", "sh")
+    """Every ``sh`` block of operation.md, with these addresses in place of its own."""
+    shell = blocks(DOCS / "operation.md", "sh")
     assert len(shell) >= 4
     for code in shell:
         for address, given in addresses.items():

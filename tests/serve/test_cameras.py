@@ -274,7 +274,7 @@ def test_the_cameras_of_a_tenant_without_a_key_end(server, film, camera_port):
 
 
 def test_the_documents_commands_run(server, film, camera_port, tmp_path):
-    """docs/cameras.md word for word, against this server and a camera of the test's."""
+    """docs/operation.md word for word, against this server and a camera of the test's."""
     from tests.serve.documented import run_camera_commands
 
     named = "rtsp://viewer:password@nvr.example.org:8554/street"

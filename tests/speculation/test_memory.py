@@ -152,7 +152,7 @@ def test_ten_thousand_answers_are_searched_in_time():
             seconds.append(time.thread_time() - started)
     finally:
         gc.enable()
-    # 0.06 ms on one core (docs/replay.md); this only catches a walk through all answers.
+    # 0.06 ms on one core (docs/figures.md); this only catches a walk through all answers.
     assert sorted(seconds)[100] < 0.01
 
 

@@ -55,7 +55,7 @@ class Seams:
             kept = ", ".join(sorted(file.stem.removeprefix("vllm-") for file in known_files()))
             raise CompatibilityError(
                 f"headstart keeps no seams of vLLM {version}, only of {kept}: see"
-                " docs/compatibility.md for how to add a version"
+                " docs/gpus-and-versions.md for how to add a version"
             )
         stated = json.loads(path.read_text(encoding="utf-8"))
         seams = {

@@ -55,7 +55,7 @@ class _Table:
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise PlanningError(
                 f"[{self.name}] of the fleet's file needs {key}, a number of 0 or more:"
-                " docs/fleet-size.md says what it is"
+                " docs/guides/fleet.md says what it is"
             )
         return float(value)
 

@@ -28,7 +28,7 @@ class EvaluationResult:
     drafters: Mapping[str, str]
     """What each name stands for."""
     summary: Figures
-    """The figures of each drafter in each workload; see docs/eval.md."""
+    """The figures of each drafter in each workload; see docs/learned-drafters.md."""
     differences: Figures
     """Tokens a pass of one drafter over another's, on the same answers."""
     bridges: Figures

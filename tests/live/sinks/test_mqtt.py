@@ -40,7 +40,7 @@ def post(publisher, *numbers):
         publisher.post({"stream": STREAM, "number": number, "target_text": f"Answer {number}."})
 
 
-WATCHING = (Path(__file__).parents[3] / "docs" / "watch.md").read_text()
+WATCHING = (Path(__file__).parents[3] / "docs" / "guides" / "camera.md").read_text()
 
 
 def once(numbers):
@@ -118,7 +118,7 @@ def test_the_status_is_kept_for_those_who_come_later(broker, subscriber):
 
 
 def test_what_mosquitto_does_not_allow_counts_as_delivered(tmp_path):
-    """As docs/watch.md warns."""
+    """As docs/guides/camera.md warns."""
     rules = tmp_path / "rules"
     rules.write_text("topic read #\ntopic write home/cameras/status\n")
     with Broker(tmp_path, access_rules=rules) as broker, Subscriber(broker) as subscriber:
