@@ -133,7 +133,7 @@ def test_an_error_is_a_message_without_a_traceback(base_install):
 def test_planning_needs_no_engine(research_install):
     code = "from headstart.cli import app; app(sys.argv[1:])"
     words = ("plan", "--prefill-ms", "326", "--step-ms", "13.8")
-    done = run(research_install, code, *words, beside=("research",))
+    done = run(research_install, code, *words, beside=("research", "events"))
     assert done.returncode == 0, done.stderr
     assert '"break_even"' in done.stdout
 
@@ -142,7 +142,7 @@ def test_measuring_says_what_to_install(research_install, video, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
     words = ["bench", "--target=nowhere", f"--out={tmp_path}"]
     words += [f"--folder={video.parent}", "--method=none", "--answers=2", "--warmup=0"]
-    done = run(research_install, code, *words, beside=("research",))
+    done = run(research_install, code, *words, beside=("research", "events"))
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr
 
@@ -178,7 +178,7 @@ except HeadstartError as error:
 def test_collecting_says_what_to_install(research_install, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
     words = ("collect", "--target=nowhere", f"--out={tmp_path / 'out'}")
-    done = run(research_install, code, *words, beside=("research",))
+    done = run(research_install, code, *words, beside=("research", "events"))
     assert done.returncode == 1
     assert "pip install 'headstart[train]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -187,7 +187,7 @@ def test_collecting_says_what_to_install(research_install, tmp_path):
 
 def test_evaluating_says_what_to_install(research_install, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
-    done = run(research_install, code, "eval", str(tmp_path), beside=("research",))
+    done = run(research_install, code, "eval", str(tmp_path), beside=("research", "events"))
     assert done.returncode == 1
     assert "pip install 'headstart[train]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -196,7 +196,7 @@ def test_evaluating_says_what_to_install(research_install, tmp_path):
 def test_bench_without_recordings_says_what_to_install(research_install, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
     words = ("bench", "--target=nowhere", f"--out={tmp_path}")
-    done = run(research_install, code, *words, beside=("research",))
+    done = run(research_install, code, *words, beside=("research", "events"))
     assert done.returncode == 1
     assert "pip install ./lab" in done.stderr
     assert "--folder" in done.stderr

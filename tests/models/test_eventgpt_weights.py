@@ -8,11 +8,11 @@ torch = pytest.importorskip("torch", reason="needs an engine's torch: headstart[
 pytest.importorskip("transformers")
 
 from headstart.errors import CheckpointError, ModelConfigError
-from headstart.models.registration import register_configs
 from headstart.models.view import view_of
 from headstart_events.eventgpt.config import EventChatConfig
 from headstart_events.eventgpt.geometry import event_geometry, num_window_tokens
 from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.registration import register
 from headstart_events.eventgpt.weights import canonical_name, expected_shapes, published_shapes
 from headstart_lab.tiny import TinyEventGpt
 
@@ -52,7 +52,7 @@ def test_a_tower_saved_by_a_newer_transformers_has_the_same_names(config_7b):
 
 
 def test_every_7b_key_lands_in_the_vllm_model_and_fills_it(config_7b, meta_vllm_model):
-    register_configs()
+    register()
     model = meta_vllm_model(config_7b)
     weights = {n: torch.empty(s, device="meta") for n, s in published_shapes(config_7b).items()}
     assert model.load_weights(iter(weights.items())) == set(dict(model.named_parameters()))
@@ -62,7 +62,7 @@ def test_a_missing_adaptor_is_named(tmp_path):
     from safetensors.torch import load_file, save_file
     from transformers import AutoConfig
 
-    register_configs()
+    register()
     TinyEventGpt().save(tmp_path)
     view = view_of(AutoConfig.from_pretrained(tmp_path))
     view.check_checkpoint(tmp_path)
