@@ -107,7 +107,7 @@ site: setup ## the documents as a site in build/site; a warning is an error
 	@echo 'to read it: $(BIN)/python -m http.server --directory build/site --bind 127.0.0.1 8080'
 
 first-hour: ## README's commands and a first live answer, from nothing; the seconds of each
-	$(PYTHON) -m benchmarks.first_hour
+	$(PYTHON) -m tests.soak.first_hour
 
 format: setup
 	$(BIN)/ruff format

@@ -20,9 +20,9 @@ MILLIONS_OF_DRAFTS = ("--drafted", "250000", "--slices", "20", "--parts", f"{KEP
 PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "reports": tuple((PYTHON, str(report)) for report in REPORTS),
     "guides": ((PYTHON, "-m", "tests.guides"),),
-    "promise": ((PYTHON, "-m", "benchmarks.promise", "--output", str(KEPT)),),
+    "promise": ((PYTHON, "-m", "tests.soak.promise", "--output", str(KEPT)),),
     "hooks": (
-        (PYTHON, "-m", "benchmarks.prompt_pace"),
+        (PYTHON, "-m", "tests.soak.prompt_pace"),
         (PYTHON, "-m", "benchmarks.hook_cost", "--batch", "256", "--batch", "1024"),
     ),
     "schedules": (
@@ -30,7 +30,7 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "bytes": (
         (HEADSTART, "lab", "tiny", str(TINY)),
-        (PYTHON, "-m", "benchmarks.serve_bytes", f"{TINY}/target", "--output", str(KEPT)),
+        (PYTHON, "-m", "tests.soak.serve_bytes", f"{TINY}/target", "--output", str(KEPT)),
     ),
 }
 

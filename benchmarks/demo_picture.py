@@ -16,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.browser import Browser, find_program
-from tests.serve.servers import free_port, wait_until
+from rig.browser import Browser, find_program
+from rig.servers import free_port, wait_until
 
 NUM_COMPARED = 16
 START_S, LOOK_S = 600.0, 300.0

@@ -3,7 +3,7 @@
     python -m benchmarks.hook_cost
 
 First streams that never say anything twice, so that nothing is drafted for them once sources were
-tried (`benchmarks/idle_streams.py`), with 1 to 1,024 of them at a time: vLLM's own scheduler,
+tried (`rig/idle_streams.py`), with 1 to 1,024 of them at a time: vLLM's own scheduler,
 headstart's with requests that name no stream, and with requests that do. Their passes take turns,
 and each is compared with the same pass of vLLM's.
 
@@ -13,7 +13,7 @@ drafter, and through headstart's with memory and ngram.
 
 Timed is all that happens between two passes of the model: laying out a step, and taking in its
 tokens, in time on the processor. Only passes that decode for most of the batch count. The target is
-a function of its KV cache (`tests/schedule_target.py`): no model's time is in it. Prints one line
+a function of its KV cache (`rig/schedule_target.py`): no model's time is in it. Prints one line
 of JSON last.
 """
 
@@ -26,11 +26,10 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from benchmarks.idle_streams import IdleStreams
-from tests.schedule_harness import Asked, Player, Turn, scheduler
-from tests.schedule_target import FIRST_WORD, VOCABULARY
-
 from headstart.engine.options import Sources
+from rig.idle_streams import IdleStreams
+from rig.schedule_harness import Asked, Player, Turn, scheduler
+from rig.schedule_target import FIRST_WORD, VOCABULARY
 
 IDLE_PASSES = {1: 2000, 16: 800, 256: 400, 1024: 56}
 """Of each kind, by batch size. Of 1,024 streams one asks anew in nearly every pass once their first

@@ -12,12 +12,12 @@ import time
 import httpx
 import psutil
 import zmq
-from benchmarks.serving import Clip, Server
-from tests.serve.servers import asking
 
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import DraftChannel, receive, send
 from headstart.speculation.draft import Draft
+from rig.servers import asking
+from rig.serving import Clip, Server
 
 CHAT = "/v1/chat/completions"
 DRAFTER = "headstart.engine.drafter.process"

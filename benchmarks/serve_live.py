@@ -1,56 +1,97 @@
-"""Live cameras over sockets beside bare vLLM: equal answers, and sooner? And beside abusers?
+"""Live cameras over sockets beside bare vLLM: equal answers, and sooner?
 
     python -m benchmarks.serve_live TARGET --cameras 8 --minutes 10
-    python -m benchmarks.serve_live TARGET --cameras 4 --minutes 3 --rounds 3 --abusers
 
 Each camera shows its own held-out drive of the lab in tumbling windows, with a standing question.
 Every two seconds (`--every`) the window of one of them ends, so a window has twice as many seconds
-as there are cameras. In the first form the same frames of the same windows are shown to `headstart
-serve`, over live sockets, and to vLLM's own server, as a video of JPEGs that is sent with the
-window's last frame. Both servers are started once; one is used at a time, in rounds that alternate,
-while the other idles. Waits count from the sending of the last frame to the last word.
-
-With `--abusers` the cameras are shown to `headstart serve` alone, in rounds without and with a
-client of another tenant: one that behaves, is killed, freezes, sends rubbish, sends too fast, or
-uses one name twice. Afterwards vLLM's own server is asked about all their windows.
+as there are cameras. The same frames of the same windows are shown to `headstart serve`, over live
+sockets, and to vLLM's own server, as a video of JPEGs that is sent with the window's last frame.
+Both servers are started once; one is used at a time, in rounds that alternate, while the other
+idles. Waits count from the sending of the last frame to the last word.
 
 Prints a table, then one line of JSON. Fails where a promise is broken: an answer that differs or is
-lost, a camera that is left, memory that grows. Never for its speed.
+lost, a camera that is left, memory that grows. Never for its speed. The same cameras beside clients
+that abuse the server: `tests.soak.live_beside_abusers`.
 """
 
-import argparse
-import json
-import sys
-import tempfile
-from pathlib import Path
+from typing import Any
 
-from benchmarks.live_beside_abusers import abuse
-from benchmarks.live_beside_bare import compare
-from benchmarks.live_rounds import Plan
-from benchmarks.serving import Workspace
+from rig.leftovers import Footprint, leftovers
+from rig.live_load import Answers, over_http, over_sockets
+from rig.live_rounds import (
+    ENGINE,
+    KEY,
+    OPERATOR_KEY,
+    SETTINGS,
+    Equality,
+    Plan,
+    measure_from_command_line,
+    note,
+    ratio,
+    show,
+    spread,
+)
+from rig.server_memory import ServerMemory
+from rig.serving import Workspace, running
+
+QUANTILES = ("p50", "p95")
+FATES = ("asked", "skipped", "dropped", "unread", "lost")
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("target", type=Path, help="a Video-LLaVA")
-    parser.add_argument("--cameras", type=int, default=8)
-    parser.add_argument(
-        "--minutes", type=float, default=10.0, help="on each server, or beside each abuser"
-    )
-    parser.add_argument("--rounds", type=int, default=4, help="into which the minutes are divided")
-    parser.add_argument("--every", type=float, default=2.0, help="seconds from window to window")
-    parser.add_argument("--abusers", action="store_true", help="measure beside abusers instead")
-    options = parser.parse_args()
-    round_s = 60 * options.minutes / options.rounds
-    num_windows = max(1, round(round_s / (options.every * options.cameras)))
-    plan = Plan(options.cameras, options.every, options.rounds, num_windows)
-    with tempfile.TemporaryDirectory(prefix="headstart-bench-") as made:
-        here = Workspace(Path(made), options.target.absolute(), None, Path(made), "float32")
-        figures, faults = (abuse if options.abusers else compare)(plan, here)
-    print(json.dumps({**figures, "faults": faults}))
-    sys.exit("\n".join(faults) or None)
+def compare(plan: Plan, here: Workspace) -> tuple[dict[str, Any], list[str]]:
+    """The figures, and the promises that were broken."""
+    films = plan.films(plan.num_rounds)
+    plain, ours = here.start_plain(**ENGINE), here.start_ours(**SETTINGS, vllm=ENGINE)
+    bare, live, rounds = Answers(), Answers(), []
+    with running(plain, "/health"), running(ours):
+        over_http(plain, plan.warmup(films))
+        over_sockets(ours, KEY, plan.warmup(films))
+        memory, before = ServerMemory(ours), Footprint.of(ours)
+        for number in range(plan.num_rounds):
+            shown = plan.round(films, number)
+            # A B, then B A: what changes with time changes both.
+            if number % 2 == 0:
+                theirs = over_http(plain, shown)
+            with memory.sampled():
+                answers = over_sockets(ours, KEY, shown)
+            if number % 2 == 1:
+                theirs = over_http(plain, shown)
+            bare.add(theirs)
+            live.add(answers)
+            rounds.append(beside(theirs, answers))
+            note(f"round {number + 1}: {rounds[-1]}")
+        faults = [*memory.faults(), *leftovers(ours, OPERATOR_KEY, before)]
+    equality = Equality.of(live.texts, bare.texts)
+    faults += [*bare.faults, *live.faults, *equality.faults]
+    figures = {
+        **plan.figures(),
+        **equality.figures(),
+        **beside(bare, live),
+        "by_round": rounds,
+        **{f"ratio_{p}_range": spread([one[f"ratio_{p}"] for one in rounds]) for p in QUANTILES},
+        "windows": {fate: live.counts[fate] for fate in FATES},
+        "memory": memory.figures(),
+    }
+    rows = [
+        (p, *(figures[who].get(f"{p}_ms") for who in ("bare", "headstart")), figures[f"ratio_{p}"],
+         figures[f"ratio_{p}_range"])
+        for p in QUANTILES
+    ]  # fmt: skip
+    show(("", "bare vLLM, ms", "headstart, ms", "ratio", "by round: least, median, most"), rows)
+    return figures, faults
+
+
+def beside(bare: Answers, live: Answers) -> dict[str, Any]:
+    """The waits of both, and bare vLLM's over the live ones."""
+    told = {"bare": bare.waits.told(), "headstart": live.waits.told()}
+    ratios = {
+        f"ratio_{p}": ratio(*(told[who].get(f"{p}_ms") for who in ("bare", "headstart")))
+        for p in QUANTILES
+    }
+    return {**told, **ratios}
 
 
 if __name__ == "__main__":
-    main()
+    measure_from_command_line(
+        (__doc__ or "").splitlines()[0], compare, Plan(8, 2.0, 4, 1), minutes=10.0
+    )

@@ -29,8 +29,14 @@ from typing import Any
 
 import httpx
 import psutil
+from rich.console import Console
+from rich.table import Table
+
 from benchmarks.serve_faults import CHAT, DRAFTER, Faults
-from benchmarks.serving import (
+from headstart_research.bench.arrivals import Arrival, arrivals
+from headstart_research.bench.open_loop import ask_on_arrival
+from rig.servers import asking, chunks_of, content_of, with_events
+from rig.serving import (
     QUESTIONS,
     Clip,
     Server,
@@ -39,12 +45,6 @@ from benchmarks.serving import (
     running,
     workspace,
 )
-from rich.console import Console
-from rich.table import Table
-from tests.serve.servers import asking, chunks_of, content_of, with_events
-
-from headstart_research.bench.arrivals import Arrival, arrivals
-from headstart_research.bench.open_loop import ask_on_arrival
 
 NUM_CLIPS = 160
 VLLM, MEMORY, DRAFTED, FAULTY = (

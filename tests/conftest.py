@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tests.browser import browser
-from tests.engine_starts import start_by_fork_server
+from rig.browser import browser
+from rig.engine_starts import start_by_fork_server
 from tests.live.paced import paced
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Chunk sizes, budgets, aborts, preemption, prefix hits of every length, prioritie
 context, growing prompts, ways to stop, sliding windows, pictures, grammars, pools as small as vLLM
 starts with; drafts right, wrong, hostile and late. No token may be another one, nothing may be
 known of a request that is over, and none may wait when vLLM's own scheduler has long been done.
-The last line is JSON. `tests/schedule_plans.py` makes the plans, `tests/schedule_harness.py` plays
+The last line is JSON. `tests/schedule_plans.py` makes the plans, `rig/schedule_harness.py` plays
 them.
 """
 
@@ -23,15 +23,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.measurement import Measurement
 from vllm.v1.core.sched.scheduler import Scheduler
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS
 from headstart.engine.paced_steps import cuts_prompts
 from headstart.errors import DraftingError
+from rig.measurement import Measurement
+from rig.schedule_engine import scheduler
+from rig.schedule_harness import AnyPace, Asked, Counts, Player, Said
 from tests.request_tables import traces
-from tests.schedule_engine import scheduler
-from tests.schedule_harness import AnyPace, Asked, Counts, Player, Said
 from tests.schedule_plans import NUM_SPARE_BLOCKS, Plan, plan_of
 
 MAX_STEPS = 6_000  # of one plan through vLLM's own scheduler: with fewer left it has come to a halt

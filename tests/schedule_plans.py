@@ -7,9 +7,9 @@ from typing import Any
 from vllm.sampling_params import StructuredOutputsParams
 
 from headstart.engine.options import Sources
-from tests.schedule_engine import BLOCK_SIZE, LEAST, full_attention, sliding_window
-from tests.schedule_harness import Asked, Picture, Turn, words_of
-from tests.schedule_target import END, FIRST_WORD, VOCABULARY, likely_answer
+from rig.schedule_engine import BLOCK_SIZE, LEAST, full_attention, sliding_window
+from rig.schedule_harness import Asked, Picture, Turn, words_of
+from rig.schedule_target import END, FIRST_WORD, VOCABULARY, likely_answer
 
 NUM_SPARE_BLOCKS = 300  # enough for every request of a plan at a time
 HOSTILE = ([-1] * 40, [10**9] * 40, [VOCABULARY] * 9, ["x", None, True], list(range(64)) * 30)

@@ -1,4 +1,4 @@
-"""The shape of the package: layers, cycles, names. Fails before a review has to."""
+"""The shape of the checkout and the package: who imports whom, cycles, names."""
 
 import ast
 import re
@@ -22,6 +22,24 @@ MAY_IMPORT = {
     "headstart_research": {"headstart", "headstart_events"},
 }
 """A package finds the others by entry points, if it needs them."""
+
+# Top to bottom. What lies in a folder imports from the floors below its own only.
+FLOORS = (
+    {"tests": "tests", "benchmarks": "benchmarks"},
+    {"rig": "rig", "reference": "reference", "tools": "tools"},
+    {"headstart_lab": "lab/headstart_lab"},
+    {
+        "headstart_server": "server/headstart_server",
+        "headstart_research": "research/headstart_research",
+    },
+    {
+        "headstart_client": "client/headstart_client",
+        "headstart_events": "events/headstart_events",
+    },
+    {"headstart": "src/headstart"},
+)
+"""Folders by the names under which they are imported."""
+FLOOR = {name: floor for floor, folders in enumerate(FLOORS) for name in folders}
 
 # Top to bottom. A module of headstart may import from lower lines and from its own folder only.
 LAYERS = [
@@ -98,6 +116,37 @@ def upward_imports(importer: str, imported: set[str]) -> set[str]:
         for name in imported
         if name != importer and (name not in RANK or RANK[name] <= RANK[importer])
     }
+
+
+def against_the_floors(importer: str, imported: set[str]) -> set[str]:
+    """Those of ``imported`` (modules) whose folder one of folder ``importer`` must not see."""
+    tops = {name: name.split(".")[0] for name in imported}
+    return {
+        name
+        for name, top in tops.items()
+        if top in FLOOR and top != importer and FLOOR[top] <= FLOOR[importer]
+    }
+
+
+def test_imports_between_folders_go_down():
+    wrong, seen = [], set()
+    for name, folder in [pair for folders in FLOORS for pair in folders.items()]:
+        for module in sorted((ROOT / folder).rglob("*.py")):
+            imported = imports_of(module)
+            seen |= {(name, one.split(".")[0]) for one in imported}
+            path = module.relative_to(ROOT)
+            wrong += [f"{path}: {one}" for one in sorted(against_the_floors(name, imported))]
+    assert not wrong
+    down = {("tests", "rig"), ("benchmarks", "rig"), ("rig", "headstart_lab")}
+    assert down <= seen, "imports were not found"
+
+
+def test_the_floors_refuse_upward_and_sideways_imports():
+    assert against_the_floors("tests", {"benchmarks.keep", "rig.servers"}) == {"benchmarks.keep"}
+    assert against_the_floors("benchmarks", {"tests.guides"}) == {"tests.guides"}
+    assert against_the_floors("rig", {"tests", "headstart.live"}) == {"tests"}
+    assert against_the_floors("headstart", {"rig", "headstart_lab"}) == {"rig", "headstart_lab"}
+    assert against_the_floors("tests", {"tests.soak.promise", "headstartle"}) == set()
 
 
 def test_only_these_open_addresses_by_what_follows_redirects():

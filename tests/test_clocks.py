@@ -1,7 +1,7 @@
 """No test waits by sleeping, and none compares wall times: a busy machine must not decide.
 
 A test that sleeps to see that nothing happens passes on a slow machine whatever the code does. One
-that compares wall times fails there. Waiting for something is `tests.waiting`'s; a camera that is
+that compares wall times fails there. Waiting for something is `rig.waiting`'s; a camera that is
 played, a slow client or a fuzz says on the line how it plays: ``time.sleep(0.05)  # plays: ...``.
 """
 
@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
-WAITS = TESTS / "waiting.py"
+ROOT = Path(__file__).parents[1]
+WAITS = ROOT / "rig" / "waiting.py"
+PACED = {ROOT / "rig" / f"{name}.py" for name in ("live_load", "moving_camera", "watchers")}
+"""Cameras at their pace and how long their answers take: no test's verdict hangs on it."""
 PLAYS = "# plays: "
 """On the line of a sleep that is what the test plays, and not a wait for something."""
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns"}
@@ -23,7 +25,12 @@ def is_program(path: Path) -> bool:
     return not path.name.startswith("test_") and "if __name__ ==" in path.read_text()
 
 
-MODULES = sorted(path for path in TESTS.rglob("*.py") if path != WAITS and not is_program(path))
+MODULES = sorted(
+    path
+    for folder in ("tests", "rig")
+    for path in (ROOT / folder).rglob("*.py")
+    if path not in {WAITS, *PACED} and path.parent.name != "soak" and not is_program(path)
+)
 
 
 def called(node: ast.AST) -> str:
@@ -54,7 +61,7 @@ def faults(text: str) -> list[str]:
     for node in ast.walk(ast.parse(text)):
         if called(node) == "sleep" and not is_given_nothing(node):
             if PLAYS not in lines[node.end_lineno - 1]:
-                found.append((node.lineno, "sleeps: wait for what it waits for, tests.waiting"))
+                found.append((node.lineno, "sleeps: wait for what it waits for, rig.waiting"))
         elif isinstance(node, ast.Compare):
             operands = [node.left, *node.comparators]
             if any(reads_a_clock(inner) for one in operands for inner in ast.walk(one)):
@@ -67,7 +74,7 @@ def faults(text: str) -> list[str]:
 
 
 def test_no_test_sleeps_or_compares_wall_times():
-    found = {str(path.relative_to(TESTS)): faults(path.read_text()) for path in MODULES}
+    found = {str(path.relative_to(ROOT)): faults(path.read_text()) for path in MODULES}
     assert {path: said for path, said in found.items() if said} == {}
 
 

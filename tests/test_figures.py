@@ -1,73 +1,105 @@
-"""The documents' tables and the picture are what benchmarks/results say."""
+"""The documents' tables and the pictures are what benchmarks/results say."""
 
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
-from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
-from benchmarks import keep
-from benchmarks.figures import documents, live_picture, live_sockets, picture, results
-from benchmarks.figures.results import RESULTS
 
-TABLE = "<!-- table: letters -->\n| a |\n<!-- end -->\n"
+from tests.figures import ROOT, keep, run_figures, tables_of
 
-
-def test_no_document_is_out_of_date():
-    out_of_date = [str(path.relative_to(documents.ROOT)) for path in documents.stale()]
-    assert not out_of_date, f"{out_of_date} do not show the committed results: run `make figures`"
+RESULTS = ROOT / "benchmarks" / "results"
+README_PICTURE = ROOT / "docs" / "pictures" / "live.svg"
+MARKED = re.compile(r"<!-- table: (\S+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 
 
-def test_a_changed_figure_is_noticed_and_written_anew(tmp_path):
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The documents and results in a checkout of its own."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    shutil.copy(ROOT / "README.md", checkout)
+    shutil.copytree(ROOT / "docs", checkout / "docs")
+    (checkout / "benchmarks").mkdir()
+    (checkout / "benchmarks" / "results").symlink_to(RESULTS)
+    return checkout
+
+
+def test_no_document_is_out_of_date_and_no_table_is_unused():
+    looked = run_figures(ROOT, "--check")
+    assert looked.returncode == 0, looked.stderr
+
+
+def test_what_is_out_of_date_is_named_and_written_anew(copied):
+    readme, picture = copied / "README.md", copied / README_PICTURE.relative_to(ROOT)
+    right, unused = readme.read_text(), MARKED.search((copied / "docs/fleet.md").read_text())
+    readme.write_text(re.sub(r"\d\.\d\d \(", "9.99 (", right, count=1))
+    picture.write_text("an old picture")
+    (copied / "docs/fleet.md").write_text("a page that shows no table")
+    looked = run_figures(copied, "--check")
+    assert looked.returncode == 1
+    lines = looked.stderr.splitlines()
+    assert [line.split()[0] for line in lines if "out of date" in line] == [
+        "README.md",
+        "docs/pictures/head-start.svg",
+    ]
+    assert f"no document shows <!-- table: {unused[1]} -->" in lines
+    assert "9.99 (" in readme.read_text()  # only looked at
+    assert run_figures(copied).returncode == 0
+    assert readme.read_text() == right
+    assert picture.read_text() == README_PICTURE.read_text()
+
+
+@pytest.mark.parametrize("inside", ["", "| an old table |\n", "| old |\n\n| and longer |\n"])
+def test_what_stands_between_markers_is_replaced_whole(tmp_path, inside):
+    keep(tmp_path, "lab_scores", lab_scores(0.875))
+    fresh = "\n".join(*tables_of(tmp_path, "lab-scores"))
+    assert "| target | 87.5% |" in fresh
+    marked = f"<!-- table: lab-scores -->\n{inside}<!-- end -->\n"
+    (tmp_path / "README.md").write_text(f"x\n{marked}y\n{marked}")
+    assert run_figures(tmp_path).returncode == 0
+    marked = f"<!-- table: lab-scores -->\n{fresh}\n<!-- end -->\n"
+    assert (tmp_path / "README.md").read_text() == f"x\n{marked}y\n{marked}"
+
+
+def lab_scores(facts: float) -> dict[str, object]:
+    models = ("target", "drafter", "target_blind", "drafter_blind")
+    wanted = {"target": 0.9, "drafter": 0.7}
+    return {"num_questions": 8, "wanted": wanted, **{name: {"facts": facts} for name in models}}
+
+
+def test_a_marker_that_cannot_be_read_is_an_error_that_names_the_document(tmp_path):
+    table = "<!-- table: lab-scores -->\n| a |\n<!-- end -->\n"
+    wrong = {
+        "inline": "words <!-- table: lab-scores -->1<!-- end --> in a line",
+        "old-mark": "words <!--figure run.json key d-->1<!--/figure--> in a line",
+        "not-ended": "<!-- table: lab-scores -->\n| a |\n",
+        "nested": "<!-- table: lab-scores -->\n" + table,
+        "misspelt": "<!-- table:lab-scores -->\n| a |\n<!-- end -->\n",
+        "ended-twice": table + "<!-- end -->\n",
+    }
+    keep(tmp_path, "lab_scores", lab_scores(0.5))
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "costs.md").write_text((documents.ROOT / "docs/costs.md").read_text())
-    pictures = {tmp_path / path for path in documents.PICTURES}
-    for path in pictures:
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("an old picture")
-    shown = re.sub(r"\d\.\d\d \(", "9.99 (", documents.TABLES["speed"](), count=1)
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n\n<!-- table: speed -->\n{shown}\n<!-- end -->\n\nafter\n")
-
-    stale = documents.stale(tmp_path)
-    assert set(stale) == {readme, *pictures}
-    assert stale[readme] == readme.read_text().replace(shown, documents.TABLES["speed"]())
+    (tmp_path / "README.md").write_text(table.replace("lab-scores", "numbers"))
+    for name, text in {"right": table, **wrong}.items():
+        (tmp_path / "docs" / f"{name}.md").write_text(text)
+    made = run_figures(tmp_path)
+    assert made.returncode == 1
+    unknown, *others = made.stderr.splitlines()
+    assert unknown.startswith("README.md: no table is called {'numbers'}; there are speed, ")
+    assert {line.split(":")[0] for line in others} == {f"docs/{name}.md" for name in wrong}
+    assert all(line.endswith("each alone on its line") for line in others)
+    assert (tmp_path / "docs" / "right.md").read_text() == table  # nothing is written
 
 
-def test_every_table_is_in_a_document():
-    texts = [path.read_text() for path in documents.documents()]
-    for name in documents.TABLES:
-        assert any(f"<!-- table: {name} -->" in text for text in texts), f"{name} is not used"
-
-
-def test_what_stands_between_markers_is_replaced_whole():
-    tables = {"letters": lambda: "| b |"}
-    fresh = TABLE.replace("| a |", "| b |")
-    assert documents.filled(f"x\n{TABLE}y\n{TABLE}", tables) == f"x\n{fresh}y\n{fresh}"
-    assert documents.filled("<!-- table: letters -->\n<!-- end -->\n", tables) == fresh
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "words <!-- table: letters -->1<!-- end --> in a line",
-        "words <!--figure run.json key d-->1<!--/figure--> in a line",
-        "<!-- table: letters -->\n| a |\n",
-        "<!-- table: letters -->\n" + TABLE,
-        "<!-- table:letters -->\n| a |\n<!-- end -->\n",
-        TABLE + "<!-- end -->\n",
-    ],
-    ids=["inline", "old mark", "not ended", "nested", "misspelt", "ended twice"],
-)
-def test_a_marker_that_cannot_be_read_is_an_error(text):
-    with pytest.raises(documents.MarkerError, match="alone on its line"):
-        documents.filled(text, {"letters": lambda: "| b |"})
-
-
-def test_a_table_that_does_not_exist_is_an_error_that_names_those_that_do():
-    with pytest.raises(documents.MarkerError, match="letters"):
-        documents.filled(TABLE.replace("letters", "numbers"), {"letters": lambda: "| b |"})
+def test_a_table_without_a_run_is_an_error_that_names_the_run(tmp_path):
+    (tmp_path / "README.md").write_text("<!-- table: live-fuzz -->\n<!-- end -->\n")
+    made = run_figures(tmp_path)
+    assert made.returncode == 1
+    assert "no run of serve_live_fuzz" in made.stderr
 
 
 def test_every_result_says_where_when_and_how_it_was_measured():
@@ -82,49 +114,48 @@ def test_every_result_says_where_when_and_how_it_was_measured():
         assert not absolute, f"{file.name} names a path of one machine"
 
 
-def test_what_a_command_prints_last_is_kept_with_its_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(keep, "RESULTS", tmp_path)
+def test_what_a_command_prints_last_is_kept_with_its_machine(tmp_path):
     script = "print('a table'); print('{\"tokens\": 7}')"
-    monkeypatch.setattr(sys, "argv", ["keep", "counted", sys.executable, "-c", script])
-    keep.main()
+    command = [sys.executable, "-c", script]
+    words = ["-m", "benchmarks.keep", "--output", str(tmp_path), "counted", *command]
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
     (path,) = tmp_path.glob("counted_*.json")
     kept = json.loads(path.read_text())
     assert kept["tokens"] == 7
     assert kept["environment"]["machine"]
-    assert script in shlex.split(kept["command"])
+    assert shlex.split(kept["command"]) == command
 
 
 def test_the_picture_shows_two_equal_answers_of_which_ours_takes_fewer_passes():
-    bare, ours = picture.typical_pair()
-    assert sum(bare.tokens) == sum(ours.tokens) == len(bare.tokens)
-    assert len(ours.tokens) < len(bare.tokens)
-    assert ours.end_s < bare.end_s
-    drawn = picture.head_start()
-    for run in (bare, ours):
-        assert f">{run.end_s * 1e3:.0f} ms<" in drawn
+    drawn = README_PICTURE.read_text()
+    bare_ms, bare_passes, tokens, our_ms, our_passes = map(
+        int, re.findall(r"\d+", re.search("<title>(.*)</title>", drawn)[1])
+    )
+    assert tokens == bare_passes  # a token each
+    assert our_passes < bare_passes
+    assert our_ms < bare_ms
+    for milliseconds in (bare_ms, our_ms):
+        assert f">{milliseconds} ms<" in drawn
 
 
-def test_a_table_says_so_until_its_run_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    results.result.cache_clear()
-    table = live_sockets.TABLES["live-sockets"]
-    assert table() == live_sockets.NOT_KEPT
+def test_a_table_shows_the_newest_run(tmp_path):
     waits = {"bare": {"p50_ms": 1400.0, "p95_ms": 1900.0}, "headstart": {"p50_ms": 200.0}}
     waits["headstart"]["p95_ms"] = 950.0
     ratios = {"ratio_p50": 7.0, "ratio_p95": 2.0}
     run = {"cameras": 8, "window_s": 16.0, **waits, **ratios, "by_round": [ratios, ratios]}
-    (tmp_path / "serve_live_cpu-2-cores_2026-01-01.json").write_text(json.dumps(run))
-    rows = table().splitlines()
+    keep(tmp_path, "serve_live", run)
+    older = tmp_path / "benchmarks/results/serve_live_cpu-2-cores_2025-12-31.json"
+    older.write_text("{}")
+    (rows,) = tables_of(tmp_path, "live-sockets")
     assert rows[0].startswith("| 8 cameras, windows of 16 s |")
     assert rows[-1] == "| 95% within, ms | 1900 | 950 | 2.00 | 2.00, 2.00 |"
-    results.result.cache_clear()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("drawn", [picture, live_picture], ids=["a file", "a live camera"])
-def test_a_picture_is_legible_in_both_themes(browser, drawn, theme):
-    path = Path(documents.ROOT / drawn.PICTURE)
-    with browser.open(path.as_uri(), width=900) as page:
+def test_the_picture_is_legible_in_both_themes(browser, theme):
+    size = ElementTree.parse(README_PICTURE).getroot().attrib["viewBox"].split()[2:]
+    width, height = map(int, size)
+    with browser.open(README_PICTURE.as_uri(), width=900) as page:
         scheme = {"name": "prefers-color-scheme", "value": theme}
         page.call("Emulation.setEmulatedMedia", features=[scheme])
         boxes = page.evaluate(
@@ -139,8 +170,8 @@ def test_a_picture_is_legible_in_both_themes(browser, drawn, theme):
     for words, left, top, right, bottom in boxes:
         assert left >= 0, words
         assert top >= 0, words
-        assert right <= drawn.WIDTH, words
-        assert bottom <= drawn.HEIGHT, words
+        assert right <= width, words
+        assert bottom <= height, words
     for number, (words, left, top, right, bottom) in enumerate(boxes):
         for other, left_2, top_2, right_2, bottom_2 in boxes[:number]:
             apart = right <= left_2 or right_2 <= left or bottom <= top_2 or bottom_2 <= top

@@ -4,7 +4,8 @@ themselves run in tests/test_readme.py."""
 import subprocess
 
 import pytest
-from benchmarks.first_hour import CHECKOUT, DEMO, Shell, commands, copy
+
+from tests.soak.first_hour import CHECKOUT, DEMO, Shell, commands, copy
 
 
 @pytest.fixture

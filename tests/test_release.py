@@ -120,7 +120,7 @@ def test_no_other_file_says_the_version():
 
 
 def test_the_source_is_python_that_the_oldest_version_reads():
-    for folder in ("src", "lab", "benchmarks", "examples", ".ci"):
+    for folder in ("src", "lab", "rig", "tests", "benchmarks", "examples", ".ci"):
         for module in (ROOT / folder).rglob("*.py"):
             ast.parse(module.read_text(), filename=str(module), feature_version=OLDEST_PYTHON)
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 pytest.importorskip("psutil", reason="benchmarks need headstart[dev]")
-from benchmarks.server_memory import held_kib
+from rig.server_memory import held_kib
 
 KIB = 1 << 15
 

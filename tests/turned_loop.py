@@ -1,14 +1,14 @@
 """An event loop whose clock a test turns: what would take minutes is due at once, and nothing else.
 
 A test lets everything run that is due, looks, and turns on. What threads do beside the loop takes
-its own time: `tests.waiting` waits for that.
+its own time: `rig.waiting` waits for that.
 """
 
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tests.waiting import until
+from rig.waiting import until
 
 
 class TurnedLoop(asyncio.SelectorEventLoop):

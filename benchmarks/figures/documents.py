@@ -8,7 +8,6 @@ A table stands between two lines of its own:
 """
 
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.figures import (
@@ -16,8 +15,6 @@ from benchmarks.figures import (
     equality,
     evaluation,
     fleet,
-    fleet_servers,
-    lab,
     live,
     live_picture,
     live_sockets,
@@ -29,14 +26,11 @@ from benchmarks.figures import (
 )
 from benchmarks.figures.picture import PICTURE, head_start
 
-ROOT = Path(__file__).parents[2]
 TABLES = {
     **bench.TABLES,
     **equality.TABLES,
     **evaluation.TABLES,
     **fleet.TABLES,
-    **fleet_servers.TABLES,
-    **lab.TABLES,
     **live.TABLES,
     **live_sockets.TABLES,
     **load.TABLES,
@@ -49,7 +43,6 @@ PICTURES = {
     live_picture.PICTURE: live_picture.live,
     load_picture.PICTURE: load_picture.load_picture,
     evaluation.PICTURE: evaluation.picture,
-    fleet.PICTURE: fleet.picture,
 }
 _TABLE = re.compile(r"^<!-- table: (\S+) -->$(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _MARKER = re.compile(r"<!--\s*/?\s*(?:table|end|figure)\b")
@@ -59,7 +52,7 @@ class MarkerError(ValueError):
     """A document's markers cannot be read, or name a table that does not exist."""
 
 
-def filled(text: str, tables: Mapping[str, Callable[[], str]] = TABLES) -> str:
+def filled(text: str) -> str:
     """A document's text with each of its tables made anew."""
     found = list(_TABLE.finditer(text))
     if 2 * len(found) != len(_MARKER.findall(text)):
@@ -67,19 +60,37 @@ def filled(text: str, tables: Mapping[str, Callable[[], str]] = TABLES) -> str:
             "a marker is misspelt or lacks its partner: write <!-- table: NAME --> and"
             " <!-- end -->, each alone on its line"
         )
-    unknown = {match[1] for match in found} - set(tables)
-    if unknown:
-        raise MarkerError(f"no table is called {unknown}; there are {', '.join(tables)}")
-    return _TABLE.sub(lambda m: f"<!-- table: {m[1]} -->\n{tables[m[1]]()}\n<!-- end -->", text)
+    if unknown := {match[1] for match in found} - set(TABLES):
+        raise MarkerError(f"no table is called {unknown}; there are {', '.join(TABLES)}")
+    return _TABLE.sub(lambda m: f"<!-- table: {m[1]} -->\n{TABLES[m[1]]()}\n<!-- end -->", text)
 
 
-def stale(root: Path = ROOT) -> dict[Path, str]:
+def stale() -> dict[Path, str]:
     """The files that are out of date, and what each should hold."""
-    wanted = {path: filled(path.read_text()) for path in documents(root)}
-    wanted |= {root / path: draw() for path, draw in PICTURES.items()}
+    wanted, faults = {}, []
+    for path in documents():
+        try:
+            wanted[path] = filled(path.read_text())
+        except MarkerError as error:
+            faults.append(f"{path}: {error}")
+    if faults:
+        raise MarkerError("\n".join(faults))
+    wanted |= {path: draw() for path, draw in PICTURES.items() if is_shown(path.name)}
     return {p: text for p, text in wanted.items() if not p.exists() or p.read_text() != text}
 
 
-def documents(root: Path = ROOT) -> list[Path]:
+def unused() -> list[str]:
+    """Tables and pictures that no document shows."""
+    markers = [f"<!-- table: {name} -->" for name in TABLES]
+    names = [path.name for path in PICTURES]
+    return [each for each in (*markers, *names) if not is_shown(each)]
+
+
+def is_shown(words: str) -> bool:
+    """Whether any document has them."""
+    return any(words in path.read_text() for path in documents())
+
+
+def documents() -> list[Path]:
     """The files that may hold tables."""
-    return [root / "README.md", *sorted(root.glob("docs/**/*.md"))]
+    return [Path("README.md"), *sorted(Path("docs").glob("**/*.md"))]

@@ -1,11 +1,10 @@
-"""Tables of what drafters are worth on held-out answers."""
+"""Tables of what drafters are worth on held-out answers, and the lab pair on held-out drives."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures.results import markdown, result
-
 from headstart_research.evaluation.picture import drawn
 
 RUN = "eval_lab-pair"
@@ -122,6 +121,22 @@ def bridge_drafts() -> str:
     return markdown(("", "numpy", "compiled"), rows)
 
 
+def scores() -> str:
+    """Facts that each model gets right, beside a guess that never looks at the clip."""
+    run = result("lab_scores")
+    rows = [
+        (
+            model,
+            f"{run[model]['facts']:.1%}",
+            f"{run[f'{model}_blind']['facts']:.1%}",
+            f"{run['wanted'][model]:.0%}",
+        )
+        for model in ("target", "drafter")
+    ]
+    first = f"facts right, {run['num_questions']} questions on unseen drives"
+    return markdown((first, "lab pair", "never looking", "wanted"), rows)
+
+
 def picture() -> str:
     """Of both workloads, as `headstart eval --picture` draws it."""
     run = result(RUN)
@@ -133,4 +148,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "eval-differences": lambda: differences(result(RUN)),
     "eval-seeds": lambda: seeds(result(SEEDS)),
     "bridge-drafts": bridge_drafts,
+    "lab-scores": scores,
 }

@@ -6,7 +6,6 @@ from typing import Any
 
 from benchmarks.figures.bench import PASSES, Column, Measured, ratio, table
 from benchmarks.figures.results import markdown, result
-
 from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.result import BARE
 
@@ -285,40 +284,6 @@ def soak() -> str:
     return markdown(("half an hour" if found["minutes"] == 30 else "", "what became of it"), rows)
 
 
-def engine_time() -> str:
-    """What `--when changed` saves of the engine's processor time."""
-    rows = []
-    for label, name in (
-        ("all road users", "when_engine_time"),
-        ("a fifth", "when_engine_time_quiet"),
-    ):
-        found = result(name)
-        every, changed = found["cameras"].values()
-        rows.append(
-            (
-                label,
-                f"{every['asked']}",
-                f"{changed['asked']}",
-                f"{found['questions_saved']:.0%}",
-                f"{every['engine_s']:.0f} s",
-                f"{changed['engine_s']:.0f} s",
-                f"{found['engine_time_saved']:.0%}",
-            )
-        )
-    return markdown(
-        (
-            "drives",
-            "questions, every window",
-            "when changed",
-            "saved",
-            "engine's time, every window",
-            "when changed",
-            "saved",
-        ),
-        rows,
-    )
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "live-speed": speed,
     "live-summary": summary,
@@ -326,7 +291,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "live-equality": equality,
     "live-steady": steady,
     "live-soak": soak,
-    "when-engine-time": engine_time,
     "live-age": by_age,
     "live-cameras": cameras,
 }

@@ -1,15 +1,12 @@
 """The first picture of README: one window of bare vLLM and of headstart, as sampled."""
 
-from math import log
 from pathlib import Path
-from statistics import median
-from typing import Any
 
-from benchmarks.figures.picture import STYLE, Run, line, rect, text
-from benchmarks.figures.results import result
+from benchmarks.figures.picture import Run, line, rect, svg, text, typical_pair
+from headstart_research.bench.result import BARE
 
 PICTURE = Path("docs/pictures/live.svg")
-RUN, METHOD, BARE = "bench_lab-pair_live", "live, own stream", "bare vLLM"
+RUN, METHOD = "bench_lab-pair_live", "live, own stream"
 WIDTH, HEIGHT = 820, 300
 LEFT, RIGHT = 100, 76
 BAR, WORDS = 34, 22
@@ -21,33 +18,13 @@ CAPTION = (
 )
 
 
-def typical_pair() -> tuple[Run, Run]:
-    """The two answers to the window that took both about as long as usual."""
-    samples = [s for s in result(RUN)["samples"] if s["beside"] == METHOD and s["settled"]]
-
-    def of(method: str) -> dict[tuple[int, int], dict[str, Any]]:
-        return {(s["round"], s["index"]): s for s in samples if s["method"] == method}
-
-    bare, ours = of(BARE), of(METHOD)
-    usual = [median(s["end_to_end_s"] for s in side.values()) for side in (bare, ours)]
-
-    def distance(key: tuple[int, int]) -> float:
-        times = (bare[key]["end_to_end_s"], ours[key]["end_to_end_s"])
-        return sum(abs(log(time / of_all)) for time, of_all in zip(times, usual, strict=True))
-
-    nearest = min(bare.keys() & ours.keys(), key=distance)
-    assert bare[nearest]["words"] == ours[nearest]["words"], "the two answers differ"
-    return Run.parse(bare[nearest]), Run.parse(ours[nearest])
-
-
 def live() -> str:
     """The picture as SVG."""
-    bare, ours = typical_pair()
+    bare, ours = typical_pair(RUN, METHOD)
     before_s = (NUM_FRAMES - 1) * FRAME_S
     scale = (WIDTH - LEFT - RIGHT) / (before_s + bare.end_s)
     last = LEFT + before_s * scale
-    parts = [rect(0, 0, WIDTH, HEIGHT, "paper", radius=8)]
-    parts += _axis(bare.end_s, last, scale)
+    parts = _axis(bare.end_s, last, scale)
     parts += _frames(last, scale)
     feed_s = (bare.first_token_s - bare.read_s) / NUM_FRAMES
     for number in range(1, NUM_FRAMES):
@@ -74,12 +51,7 @@ def live() -> str:
         f" word: bare vLLM {bare.end_s * 1e3:.0f} ms and {len(bare.tokens)} passes, headstart"
         f" {ours.end_s * 1e3:.0f} ms and {len(ours.tokens)} passes for the same tokens."
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
-        f' role="img"><title>{title}</title><style>{STYLE}</style>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+    return svg(WIDTH, HEIGHT, title, parts)
 
 
 def _labels(bare: Run, ours: Run, last: float, scale: float) -> list[str]:

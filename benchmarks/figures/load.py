@@ -10,7 +10,6 @@ from statistics import median
 
 from benchmarks.figures.bench import file_of
 from benchmarks.figures.results import markdown, path_of
-
 from headstart_research.bench.goodput import goodput, limit_s
 from headstart_research.bench.result import BARE, BenchResult, PlayedLoad
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from benchmarks.figures.load import OPEN, OPEN_RUN, PERCENTS, kept, loads_of, methods_in
-from benchmarks.figures.picture import STYLE, line, rect, text
-
+from benchmarks.figures.picture import line, rect, svg, text
 from headstart_research.bench.goodput import limit_s
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.bench.svg import Scale
@@ -26,8 +25,7 @@ def drawn(result: BenchResult, workload: str) -> str:
     """A panel for each percentile; rings are bursts, the dashed line is the limit of goodput."""
     methods = methods_in(result, (load.name for load in loads_of(result, workload)))
     colours = {method: COLOURS.get(method, OTHER) for method in methods}
-    parts = [rect(0, 0, WIDTH, HEIGHT, "paper", radius=8)]
-    parts.append(text(12, 24, "The wait for an answer, against the questions a second", "strong"))
+    parts = [text(12, 24, "The wait for an answer, against the questions a second", "strong")]
     parts += _key(colours)
     for number, percent in enumerate(PERCENTS):
         parts += _panel(result, workload, percent, colours, LEFT + number * (PANEL + GAP))
@@ -45,12 +43,7 @@ def drawn(result: BenchResult, workload: str) -> str:
         f"{method} {result.percentile_s(highest.name, method, 95):.1f} s" for method in methods
     )
     title = f"95% of the answers at {highest.rate:.2f} questions a second come within: {words}."
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
-        f' role="img"><title>{title}</title><style>{STYLE}</style>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+    return svg(WIDTH, HEIGHT, title, parts)
 
 
 def _panel(

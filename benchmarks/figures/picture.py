@@ -12,9 +12,9 @@ from statistics import median
 from typing import Any
 
 from benchmarks.figures.results import result
-
 from headstart.answers.stage_colours import STAGE_COLOURS
 from headstart.answers.timeline import Stage
+from headstart_research.bench.result import BARE
 
 PICTURE = Path("docs/pictures/head-start.svg")
 RUN, METHOD = "bench_lab-pair_300-clips", "memory"
@@ -63,28 +63,30 @@ class Run:
         )
 
 
-def typical_pair() -> tuple[Run, Run]:
-    """Bare vLLM's answer and headstart's to the question that took both about as long as usual."""
-    samples = [s for s in result(RUN)["samples"] if s["beside"] == METHOD and s["settled"]]
-    bare = {s["index"]: s for s in samples if s["method"] == "bare vLLM"}
-    ours = {s["index"]: s for s in samples if s["method"] == METHOD}
+def typical_pair(run: str, method: str) -> tuple[Run, Run]:
+    """Bare vLLM's answer and ours to the question that took both about as long as usual."""
+    samples = [s for s in result(run)["samples"] if s["beside"] == method and s["settled"]]
+
+    def of(method: str) -> dict[tuple[int, int], dict[str, Any]]:
+        return {(s["round"], s["index"]): s for s in samples if s["method"] == method}
+
+    bare, ours = of(BARE), of(method)
     usual = [median(s["end_to_end_s"] for s in side.values()) for side in (bare, ours)]
 
-    def distance(index: int) -> float:
-        times = (bare[index]["end_to_end_s"], ours[index]["end_to_end_s"])
+    def distance(key: tuple[int, int]) -> float:
+        times = (bare[key]["end_to_end_s"], ours[key]["end_to_end_s"])
         return sum(abs(log(time / of_all)) for time, of_all in zip(times, usual, strict=True))
 
-    nearest = min(bare, key=distance)
+    nearest = min(bare.keys() & ours.keys(), key=distance)
     assert bare[nearest]["words"] == ours[nearest]["words"], "the two answers differ"
     return Run.parse(bare[nearest]), Run.parse(ours[nearest])
 
 
 def head_start() -> str:
     """The picture as SVG."""
-    bare, ours = typical_pair()
+    bare, ours = typical_pair(RUN, METHOD)
     scale = (WIDTH - LEFT - RIGHT) / bare.end_s
-    parts = [rect(0, 0, WIDTH, HEIGHT, "paper", radius=8)]
-    parts += axis(bare.end_s, scale)
+    parts = axis(bare.end_s, scale)
     for (name, y), run in zip(LANES.items(), (bare, ours), strict=True):
         parts += lane(name, y, run, scale)
     parts += labels(bare, ours, scale)
@@ -93,12 +95,7 @@ def head_start() -> str:
         f" {bare.end_s * 1e3:.0f} ms and {len(bare.tokens)} passes, headstart with the same"
         f" {sum(ours.tokens)} tokens in {ours.end_s * 1e3:.0f} ms and {len(ours.tokens)} passes."
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}"'
-        f' role="img"><title>{title}</title><style>{STYLE}</style>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+    return svg(WIDTH, HEIGHT, title, parts)
 
 
 def lane(name: str, y: int, run: Run, scale: float) -> list[str]:
@@ -159,6 +156,16 @@ def axis(end_s: float, scale: float) -> list[str]:
         words = f"{tick_ms} ms" if tick_ms else "asked"
         parts.append(text(x, AXIS + 16, words, "soft", "middle"))
     return [*parts, text(12, HEIGHT - 12, CAPTION, "soft")]
+
+
+def svg(width: int, height: int, title: str, parts: list[str]) -> str:
+    """A picture of these parts on a sheet of its own colour."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+        f' role="img"><title>{title}</title><style>{STYLE}</style>\n'
+        + "\n".join([rect(0, 0, width, height, "paper", radius=8), *parts])
+        + "\n</svg>\n"
+    )
 
 
 def rect(x: float, y: float, width: float, height: float, fill: str, radius: int = 2) -> str:

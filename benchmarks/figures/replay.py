@@ -95,77 +95,6 @@ def independent_count() -> str:
     return markdown(("", "independent count", "this replay"), rows)
 
 
-def ablations() -> str:
-    """Tokens per pass of memory with one thing changed."""
-    run = result("memory_ablations")
-    labels = {
-        "memory": "as it is",
-        "first draft of 32": "first draft of 32 too",
-        "drafts of 16": "drafts of 16",
-        "drafts of 64": "drafts of 64",
-        "one piece a draft": "one piece a draft: no second look where the copy ends",
-        "recency vote at forks": "places vote at a fork, weighed by recency",
-        "at most 32 answers": "at most 32 answers remembered (512 as it is)",
-        "at most 128 answers": "at most 128",
-        "at most 2048 answers": "at most 2048",
-        "first by draft, of last 4": "first draft by likeness of the drafter's words, last 4",
-        "first by draft, of last 16": "the same, last 16",
-        "first by draft, of last 400": "the same, last 400",
-        "learned mixture": "learned mixture of fourteen context lengths",
-    }
-    keys = ("tokens_per_pass", "first_half", "second_half")
-    rows = [(label, *(f"{run[name][key]:.2f}" for key in keys)) for name, label in labels.items()]
-    return markdown(("change to memory", "tokens/pass", "first half", "second half"), rows)
-
-
-def bounds() -> str:
-    """What the first log says of the drafter's words, and of new words."""
-    log = result("memory_ablations")["log"]
-    rows = [
-        ("clips on which the drafter repeats itself exactly", f"{log['cases']}"),
-        ("tokens agreed with the answer of that earlier clip", f"{log['same_draft']:.1f}"),
-        ("tokens agreed with the answers of the clips beside it", f"{log['other_draft']:.1f}"),
-        ("times an answer puts a word after another for the first time", f"{log['new_pairs']:.1f}"),
-    ]
-    return markdown(("one question", ""), rows)
-
-
-def suffix_cache() -> str:
-    """arctic-inference's cache beside memory, on both logs."""
-    one, ten = result("suffix_cache_one-question"), result("suffix_cache_ten-questions")
-    rows = [
-        (
-            method,
-            f"{figures['tokens_per_pass']:.2f}",
-            f"{figures['first_block']:.2f}",
-            f"{ten[method]['tokens_per_pass']:.2f}",
-        )
-        for method, figures in one.items()
-        if isinstance(figures, dict) and "first_block" in figures
-    ]
-    headings = ("", "one question: tokens/pass", "first block", "ten questions: words/pass")
-    return markdown(headings, rows)
-
-
-def proposals() -> str:
-    """How long a proposal takes."""
-    run = result("drafting")
-    labels = {
-        "board": "board, draft in step",
-        "board_resync": "board, draft to be found again",
-        "memory": "memory",
-        "memory_worst": "memory, one word repeated: the most work we could make for it",
-        "warm_memory": "warm memory, on a stream with 500 answers",
-        "warm_memory_new_stream": "warm memory, on a new stream",
-        "cascade": "cascade of memory and ngram, a draft posted beside",
-    }
-    keys = ("us_p50", "us_p99", "us_cpu_max")
-    rows = [
-        (label, *(f"{run[f'{part}_{key}']:.0f}" for key in keys)) for part, label in labels.items()
-    ]
-    return markdown(("microseconds", "p50", "p99", "longest on the processor"), rows)
-
-
 def ranker() -> str:
     """Memory and the ranker on the part of a log that neither has learnt from."""
     run = result("ranker")
@@ -204,9 +133,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "replay-logs": logs,
     "replay-independent-count": independent_count,
     "replay-warm": warm,
-    "replay-ablations": ablations,
-    "replay-bounds": bounds,
-    "replay-suffix-cache": suffix_cache,
-    "replay-proposals": proposals,
     "ranker": ranker,
 }

@@ -6,19 +6,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parents[1] / "results"
-NOT_KEPT = "No run of it is kept yet."
-"""Stands where a table would."""
+RESULTS = Path("benchmarks/results")
+"""Of the checkout in which the program runs."""
 
 
 def path_of(name: str) -> Path:
     """The file of the newest run on the machine that all committed figures are of."""
-    return max(RESULTS.glob(f"{name}_cpu-2-cores_????-??-??.json"))
-
-
-def is_kept(name: str) -> bool:
-    """Whether there is such a file."""
-    return any(RESULTS.glob(f"{name}_cpu-2-cores_????-??-??.json"))
+    found = sorted(RESULTS.glob(f"{name}_cpu-2-cores_????-??-??.json"))
+    if not found:
+        raise SystemExit(f"{RESULTS} has no run of {name}, which a document's table is of")
+    return found[-1]
 
 
 @cache

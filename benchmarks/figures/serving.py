@@ -1,10 +1,10 @@
-"""Tables of the server: load, faults, hostile requests, decoding, tenants."""
+"""Tables of the server: load, faults, hostile requests, tenants."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.figures.results import NOT_KEPT, is_kept, markdown, result
+from benchmarks.figures.results import markdown, result
 
 RUNS = ("first", "second", "third")
 SERVERS = {
@@ -135,8 +135,6 @@ def fuzz_valid() -> str:
 
 def attacked_by_bytes() -> str:
     """A tenant beside clients that speak bytes, not messages."""
-    if not is_kept("serve_bytes"):
-        return NOT_KEPT
     run = result("serve_bytes")
     by_bytes = {name: one for name, one in run["attacks"].items() if "quiet" in one}
     working = run["attacks"]["admitted"]
@@ -167,32 +165,6 @@ def attacked_by_bytes() -> str:
     return markdown(("attacked by bytes", "without -> beside"), rows)
 
 
-def sandbox() -> str:
-    """Decoding in a confined process beside decoding in the server's own."""
-    run = result("sandbox_cost")
-    rows = [
-        (size, f"{run[size]['in_process_ms']:.1f}", f"{run[size]['more_ms']:.1f}")
-        for size in ("224x224", "336x336", "640x480", "1280x720")
-    ]
-    return markdown(("clip", "in the server's process, ms", "more in a confined one, ms"), rows)
-
-
-def encoded() -> str:
-    """What the encoded video of one live camera costs."""
-    run = result("encoded_cost")
-    codecs = {"h264": "H.264", "h265": "H.265"}
-    rows = [
-        (
-            f"{label} {size}",
-            f"{run[f'{codec} {size}']['cpu_ms']:.1f}",
-            f"{run[f'{codec} {size}']['own_mib'] + run[f'{codec} {size}']['shared_mib']:.0f}",
-        )
-        for codec, label in codecs.items()
-        for size in ("640x480", "1280x720", "1920x1080", "4096x2304")
-    ]
-    return markdown(("video", "processor time a picture, ms", "memory, MiB"), rows)
-
-
 def isolation() -> str:
     """What a tenant can learn from the time of its answers."""
     run = result("serve_isolation")
@@ -220,7 +192,5 @@ TABLES: dict[str, Callable[[], str]] = {
     "serve-fuzz": fuzz,
     "serve-fuzz-valid": fuzz_valid,
     "serve-bytes": attacked_by_bytes,
-    "serve-sandbox": sandbox,
-    "serve-encoded": encoded,
     "serve-isolation": isolation,
 }

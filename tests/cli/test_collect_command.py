@@ -23,8 +23,8 @@ from headstart_research.collect.collection import Collection
 from headstart_research.collect.manifest import FILE
 from headstart_research.collect.shard_files import collected
 from headstart_research.commands.collect_progress import CollectProgress
+from rig.waiting import wait_until
 from tests.collect.records import by_place
-from tests.waiting import wait_until
 
 ENGINE = ["--vllm", "dtype=float32", "--vllm", "enforce_eager=true", "--vllm", "block_size=32"]
 QUESTIONS = ["--question", "What is ahead?", "--question", "Who is crossing?"]

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from headstart.engine.interrupts import ENDED
-from tests.forked_command import ForkedCommand
-from tests.serve.servers import free_port, wait_until
+from rig.forked_command import ForkedCommand
+from rig.servers import free_port, wait_until
 
 pytestmark = pytest.mark.engine
 

@@ -30,8 +30,8 @@ from headstart.live.window_answer import WindowAnswer
 from headstart.live.windows import Placement
 from headstart_lab.street import street_video
 from headstart_research.bench.log import read_log
-from tests.live.sinks.mosquitto import HAS_BROKER, Broker, Subscriber
-from tests.waiting import wait_until as until
+from rig.mosquitto import HAS_BROKER, Broker, Subscriber
+from rig.waiting import wait_until as until
 
 
 def answer_of(text, stream="front", wait_s=0.25):

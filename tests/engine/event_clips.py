@@ -1,10 +1,10 @@
 """Random clips with events beside their frames."""
 
 import numpy as np
-from tests.models.oracle import random_clip
 
 from headstart import Clip, Video
 from headstart.media.events import Events, SensorSize
+from tests.models.oracle import random_clip
 
 
 def clip_with_events(rng, num_events=2000):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.models.eventgpt_reference import EventGptReference
 
 from headstart import ClipFiles, Events, Video
 from headstart.answers.timeline import Stage
@@ -11,6 +10,7 @@ from headstart.media.events import SensorSize
 from headstart_events.eventgpt.prompt import event_prompt
 from headstart_events.slicing import latest
 from headstart_events.writers.writing import write_recording
+from tests.models.eventgpt_reference import EventGptReference
 
 pytestmark = pytest.mark.engine
 

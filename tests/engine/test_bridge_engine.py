@@ -11,19 +11,18 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
-from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
-from tests.engine.drafts import ask_target, drafter_of
-from tests.engine.event_clips import clip_with_events
-from tests.engine.witness import FILE, PREPARED, digest
-from tests.models.oracle import Asked, random_clip
-from tests.waiting import wait_until
-
 from headstart import EventTower, Headstart, Sources, Video
 from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features
 from headstart.engine.question import Question
 from headstart.errors import CollectError, DraftingError, TrainingError
 from headstart.speculation.verdict import by_source
+from rig.waiting import wait_until
+from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
+from tests.engine.drafts import ask_target, drafter_of
+from tests.engine.event_clips import clip_with_events
+from tests.engine.witness import FILE, PREPARED, digest
+from tests.models.oracle import Asked, random_clip
 
 pytestmark = pytest.mark.engine
 

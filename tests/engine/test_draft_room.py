@@ -3,9 +3,9 @@
 import pytest
 
 pytest.importorskip("vllm")
-from tests.schedule_engine import scheduler
-from tests.schedule_harness import BLOCK_SIZE, Asked, Player, Turn
-from tests.schedule_target import FIRST_WORD, VOCABULARY, likely_answer
+from rig.schedule_engine import scheduler
+from rig.schedule_harness import BLOCK_SIZE, Asked, Player, Turn
+from rig.schedule_target import FIRST_WORD, VOCABULARY, likely_answer
 
 pytestmark = pytest.mark.engine
 

@@ -3,9 +3,9 @@
 import pytest
 
 pytest.importorskip("vllm")
-from tests.schedule_engine import LEAST, full_attention, scheduler, sliding_window
-from tests.schedule_harness import Asked, Player, Turn
-from tests.schedule_target import likely_answer
+from rig.schedule_engine import LEAST, full_attention, scheduler, sliding_window
+from rig.schedule_harness import Asked, Player, Turn
+from rig.schedule_target import likely_answer
 
 pytestmark = pytest.mark.engine
 

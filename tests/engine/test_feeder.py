@@ -5,10 +5,10 @@ import logging
 
 import numpy as np
 import pytest
-from tests.turned_loop import run_turned, settle, turn
 
 from headstart.engine.feeder import MAX_FEED_S, MAX_NEW_FRAMES, Feeder, FeedLane
 from headstart.speculation.drafter import StreamKey
+from tests.turned_loop import run_turned, settle, turn
 
 
 def frames(count):

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("vllm")
-from tests.models.oracle import random_asked
 from tokenizers.decoders import DecodeStream
 
 from headstart.answers.preview import Confirmed, Preview, Retracted
@@ -25,6 +24,7 @@ from headstart.media.clip import Clip
 from headstart.media.video import Video
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
+from tests.models.oracle import random_asked
 
 pytestmark = pytest.mark.engine
 

@@ -3,12 +3,12 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.models.oracle import Asked, random_asked
 
 from headstart import Headstart, Video
 from headstart.answers.timeline import Stage
 from headstart.errors import CheckpointError, EngineMissingError, EngineStartError, MediaError
 from headstart_lab.street import street_video
+from tests.models.oracle import Asked, random_asked
 
 pytestmark = pytest.mark.engine
 

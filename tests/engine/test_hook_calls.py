@@ -6,9 +6,8 @@
 import pytest
 
 pytest.importorskip("vllm")
-from benchmarks.idle_streams import IdleStreams
-
 from headstart.engine.options import Sources
+from rig.idle_streams import IdleStreams
 
 pytestmark = pytest.mark.engine
 

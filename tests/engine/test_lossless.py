@@ -1,9 +1,9 @@
-"""A seeded slice of the grid that `benchmarks/lossless.py` runs whole."""
+"""A seeded slice of the grid that `tests/soak/lossless.py` runs whole."""
 
 import pytest
-from tests.test_benchmarks import last_line_of
 
 from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
+from tests.test_benchmarks import last_line_of
 
 pytestmark = pytest.mark.engine
 

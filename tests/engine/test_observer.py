@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from tests.models.oracle import QUESTIONS, Asked, random_clip
 
 from headstart.errors import CollectError
 from headstart.media.clip import Clip
 from headstart.media.events import Events, SensorSize
 from headstart.media.video import Video
+from tests.models.oracle import QUESTIONS, Asked, random_clip
 
 pytestmark = pytest.mark.engine
 
@@ -115,10 +115,9 @@ def test_several_clips_at_once_do_not_get_each_others_features(observer, oracle,
 
 
 def test_an_event_model_is_only_its_tower(tiny_drafter, rng):
-    from tests.models.eventgpt_reference import EventGptReference
-
     from headstart_events.eventgpt.config import EventChatConfig
     from headstart_research.collect.observer import Observer
+    from tests.models.eventgpt_reference import EventGptReference
 
     reference = EventGptReference(tiny_drafter, EventChatConfig.from_pretrained(tiny_drafter))
     count, size = 4000, SensorSize(96, 72)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+
+from tests.models.chat_oracle import ChatOracle
 from tests.models.chat_target import ENGINE, needs_torchvision, random_video
 from tests.models.oracle import QUESTIONS
 from tests.models.tiny_targets import SAVING
@@ -22,8 +24,6 @@ MAX_TOKENS = 8
     ],
 )
 def test_a_chat_target_is_observed_part_by_part(name, num_parts, marks, is_timed, tmp_path, rng):
-    from tests.models.chat_oracle import ChatOracle
-
     from headstart import Clip
     from headstart_research.collect.observer import Observer
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.bridges.random_bridge import save_random_bridge
 
 from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.engine.options import (
@@ -16,6 +15,7 @@ from headstart.engine.options import (
 )
 from headstart.errors import DraftingError
 from headstart.speculation.registry import MemoryLimits
+from tests.bridges.random_bridge import save_random_bridge
 
 
 @pytest.mark.parametrize(

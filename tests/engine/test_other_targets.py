@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.models.oracle import BLOCK_SIZE, random_clip
 
 from headstart.engine.options import SchedulerOptions, Sources
 from headstart.engine.report import Report
 from headstart.engine.startup import drafting_arguments
 from headstart_lab.tiny import PLACEHOLDERS
 from headstart_lab.tokenizer import train_tokenizer
+from tests.models.oracle import BLOCK_SIZE, random_clip
 
 pytestmark = pytest.mark.engine
 

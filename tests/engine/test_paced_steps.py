@@ -3,11 +3,10 @@
 import pytest
 
 pytest.importorskip("vllm")
-from tests.engine.test_scheduler_decisions import Fixed, asked, begin_answering
-from tests.schedule_harness import Player, scheduler
-
 from headstart.engine.options import Sources
 from headstart.engine.paced_steps import cuts_prompts
+from rig.schedule_harness import Player, scheduler
+from tests.engine.test_scheduler_decisions import Fixed, asked, begin_answering
 
 pytestmark = pytest.mark.engine
 

@@ -1,6 +1,7 @@
-"""A seeded slice of the grid that `benchmarks/promise.py` runs whole."""
+"""A seeded slice of the grid that `tests/soak/promise.py` runs whole."""
 
 import pytest
+
 from tests.engine.promise_cells import SETUPS
 from tests.engine.promise_engine import Engine
 from tests.engine.promise_grid import NUM_ANSWERS_A_PROMPT, run_setup

@@ -6,6 +6,13 @@ from typing import get_args
 import pytest
 
 pytest.importorskip("vllm")
+from vllm import SamplingParams
+from vllm.config.model import LogprobsMode
+from vllm.exceptions import VLLMValidationError
+from vllm.sampling_params import StructuredOutputsParams
+
+from headstart_server.bodies.routes import ChatBody, CompletionBody
+from rig.schedule_harness import scheduler
 from tests.engine.promise_cells import SETUPS
 from tests.engine.promise_fields import (
     ANOTHER_RUNNER,
@@ -17,13 +24,6 @@ from tests.engine.promise_fields import (
     fields_with_cells,
     settings_made,
 )
-from tests.schedule_harness import scheduler
-from vllm import SamplingParams
-from vllm.config.model import LogprobsMode
-from vllm.exceptions import VLLMValidationError
-from vllm.sampling_params import StructuredOutputsParams
-
-from headstart_server.bodies.routes import ChatBody, CompletionBody
 
 pytestmark = pytest.mark.engine
 

@@ -1,6 +1,7 @@
 """Sampled answers keep their law where drafts of them are verified at all."""
 
 import pytest
+
 from tests.test_benchmarks import last_line_of
 
 pytestmark = pytest.mark.engine

@@ -3,14 +3,13 @@
 import pytest
 
 pytest.importorskip("vllm")
-from tests import schedule_engine
-from tests.request_tables import traces
-from tests.schedule_fuzz import Result, compare, fuzz, summed
-from tests.schedule_plans import Plan, plan_of
-
 from headstart.engine import scheduler
 from headstart.engine.pass_clock import TimedPass
 from headstart.engine.scheduler import HeadstartScheduler
+from rig import schedule_engine
+from tests.request_tables import traces
+from tests.schedule_fuzz import Result, compare, fuzz, summed
+from tests.schedule_plans import Plan, plan_of
 
 pytestmark = pytest.mark.engine
 

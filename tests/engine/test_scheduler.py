@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.models.oracle import BLOCK_SIZE, Asked, random_asked, random_clip
 
 from headstart.engine.text_ids import text_vocabulary
+from tests.models.oracle import BLOCK_SIZE, Asked, random_asked, random_clip
 
 pytestmark = pytest.mark.engine
 

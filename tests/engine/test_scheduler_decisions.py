@@ -6,15 +6,6 @@ import pytest
 
 pytest.importorskip("vllm")
 import torch
-from tests.request_tables import traces
-from tests.schedule_harness import (
-    BLOCK_SIZE,
-    Asked,
-    Player,
-    Turn,
-    scheduler,
-)
-from tests.schedule_target import VOCABULARY, Mind, likely_answer
 from vllm.v1.kv_cache_interface import MambaSpec
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources, check_drafting
@@ -22,6 +13,15 @@ from headstart.engine.prompt_pace import PromptPace
 from headstart.engine.whole_answer import num_until_stop
 from headstart.errors import DraftingError
 from headstart.speculation.pass_costs import PassCosts
+from rig.schedule_harness import (
+    BLOCK_SIZE,
+    Asked,
+    Player,
+    Turn,
+    scheduler,
+)
+from rig.schedule_target import VOCABULARY, Mind, likely_answer
+from tests.request_tables import traces
 
 pytestmark = pytest.mark.engine
 

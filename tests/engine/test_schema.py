@@ -6,7 +6,6 @@ import re
 
 import pytest
 from rich.console import Console
-from tests.models.oracle import random_asked
 
 from headstart import Answer, Confirmed, Video
 from headstart.cli.ask import _show, read_schema
@@ -14,6 +13,7 @@ from headstart.engine.question import schema_text
 from headstart.errors import SchemaError
 from headstart.media.clip import ClipFiles
 from headstart_lab.street import street_video
+from tests.models.oracle import random_asked
 
 MAX_TOKENS = 96
 THINGS = "(a red car|a bus|two people|nobody)"

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from tests.models.oracle import random_asked
-from tests.waiting import until
 
 from headstart import Video
+from rig.waiting import until
+from tests.models.oracle import random_asked
 
 pytestmark = pytest.mark.engine
 

@@ -6,7 +6,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("vllm")
-from tests.schedule_sampling import CPU, NO_PENALTIES
 from vllm import SamplingParams
 from vllm.v1.sample.logits_processor import LogitsProcessors
 from vllm.v1.sample.logits_processor.interface import BatchUpdate, MoveDirectionality
@@ -17,6 +16,7 @@ from vllm.v1.sample.thinking_budget_state import ThinkingBudgetStateHolder
 from vllm.v1.spec_decode.metadata import SpecDecodeMetadata
 
 from headstart.engine.vllm_patches import leave_no_budget_behind, sample_plainly_without_drafts
+from rig.schedule_sampling import CPU, NO_PENALTIES
 
 pytestmark = pytest.mark.engine
 

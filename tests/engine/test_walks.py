@@ -10,15 +10,14 @@ from collections import defaultdict
 import pytest
 
 pytest.importorskip("vllm")
-from tests.engine.walks import walk_of
-from tests.forked_command import ForkedCommand
-from tests.golden.clock import CLOCK, turned
-from tests.schedule_engine import scheduler
-from tests.schedule_harness import Asked, Player, Turn
-
 from headstart.engine.options import Sources
 from headstart.engine.report import Report
 from headstart.engine.request_record import RequestRecord
+from rig.forked_command import ForkedCommand
+from rig.schedule_engine import scheduler
+from rig.schedule_harness import Asked, Player, Turn
+from tests.engine.walks import walk_of
+from tests.golden.clock import CLOCK, turned
 
 pytestmark = pytest.mark.engine
 

@@ -3,9 +3,10 @@
 import pytest
 
 pytest.importorskip("vllm")
-from tests.schedule_harness import Asked, Player, Turn, scheduler
-from tests.schedule_target import likely_answer
 from vllm.v1.request import RequestStatus
+
+from rig.schedule_harness import Asked, Player, Turn, scheduler
+from rig.schedule_target import likely_answer
 
 pytestmark = pytest.mark.engine
 

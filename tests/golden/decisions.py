@@ -20,11 +20,11 @@ from vllm.v1.outputs import ModelRunnerOutput
 
 from headstart.engine.options import Sources
 from headstart.speculation.drafter import DraftRequest
+from rig.schedule_harness import Player
+from rig.schedule_target import LETTERS, likely_answer
 from tests.golden.clock import CLOCK, turned
 from tests.schedule_fuzz import play
-from tests.schedule_harness import Player
 from tests.schedule_plans import plan_of
-from tests.schedule_target import LETTERS, likely_answer
 
 KEPT = Path(__file__).with_name("kept") / "decisions.txt"
 SEEDS = (0, *range(2, 21))  # 1 asks for two passes in flight, which is refused

@@ -30,7 +30,7 @@ from headstart_client import live_client, wire
 from headstart_client.live_answer import LiveAnswer
 from headstart_client.live_client import LiveClient
 from headstart_client.wire import MediaKind
-from tests.waiting import wait_until
+from rig.waiting import wait_until
 
 KEPT = Path(__file__).with_name("kept") / "live_session.jsonl"
 SENSOR = SensorSize(48, 32)
@@ -251,7 +251,7 @@ def texts_in(lines: Sequence[Line], by: str) -> list[str]:
 def main() -> None:
     import tests.conftest  # noqa: F401 - what every engine of the tests is started with
     from headstart_lab.tiny import TinyVideoLlava
-    from tests.serve.servers import ENGINE, free_port, running, serve_command, start, toml
+    from rig.servers import ENGINE, free_port, running, serve_command, start, toml
 
     with TemporaryDirectory() as name:
         home, port = Path(name), free_port()

@@ -27,6 +27,7 @@ from headstart_server.live.messages import (
 )
 from headstart_server.refusal import bad_request
 from headstart_server.settings import Limits
+from rig.waiting import PATIENCE_S
 from tests.golden.live_session import (
     NUM_SLOTS,
     SENSOR,
@@ -40,7 +41,6 @@ from tests.golden.live_session import (
     texts_in,
 )
 from tests.serve.test_live_socket import socket_of
-from tests.waiting import PATIENCE_S
 
 KEPT = read()
 FROM_CLIENT = texts_in(KEPT, "client")

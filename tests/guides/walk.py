@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 
+from rig.servers import Server, free_port, wait_until
 from tests.documents import COMMAND, GUIDES, ROOT, every_block
-from tests.serve.servers import Server, free_port, wait_until
 
 TAKES_VLLM = {"ask", "bench", "serve", "watch"}
 """Commands that start engines and take their arguments."""
@@ -57,7 +57,7 @@ def as_a_person(
 
 def forked(words: Sequence[str], home: Path, environment: Mapping[str, str], log: Path) -> Any:
     """The same, sooner: forked from a process that has imported the engine."""
-    from tests.forked_command import ForkedCommand
+    from rig.forked_command import ForkedCommand
 
     if environment.get("PYTHONPATH") != os.environ.get("PYTHONPATH"):
         return as_a_person(words, home, environment, log)  # it is read at the start of Python

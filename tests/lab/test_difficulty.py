@@ -4,11 +4,10 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from benchmarks.difficulty import blind_top1, measure_difficulty, suffix_tokens_per_pass
-
 from headstart_events.eventgpt.prompt import event_prompt
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
+from headstart_lab.measures.difficulty import blind_top1, measure_difficulty, suffix_tokens_per_pass
 from headstart_lab.split import Split
 from headstart_lab.vocabulary import LAB_PLACEHOLDERS, train_lab_tokenizer
 from headstart_lab.world.drive import SECOND_US, Drive

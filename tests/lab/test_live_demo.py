@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.servers import free_port, wait_until
+from rig.servers import free_port, wait_until
 
 START_S = 600.0
 SEEN = """

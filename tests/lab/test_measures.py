@@ -1,10 +1,9 @@
 """Scores of made-up answers: the arithmetic, without an engine."""
 
-from benchmarks.lab_questions import held_out_questions, training_answers
-
 from headstart_lab.language.facts import Fact
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import TARGET_STYLE, Answer
+from headstart_lab.measures.questions import held_out_questions, training_answers
 from headstart_lab.scoring import Reference, Tally, about, judge, usual_answers
 from headstart_lab.split import Split
 

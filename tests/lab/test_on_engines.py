@@ -1,9 +1,8 @@
-"""What the lab measures, on real engines of an untrained pair: the demo and every benchmark.
+"""What the lab measures, on real engines of an untrained pair: the demo and the scores.
 
-One engine a model for all of them; the scripts are handed engines that run already.
+One engine a model for all of them; they are handed engines that run already.
 """
 
-import importlib
 import json
 from contextlib import nullcontext
 
@@ -35,26 +34,6 @@ def start(directory, eventgpt_engine):
     with Headstart(pair.target, max_draft_tokens=0, vllm=WITHOUT_CACHE) as target:
         running = {pair.target: target, pair.drafter: eventgpt_engine}
         yield lambda model, **vllm: nullcontext(running[model])
-
-
-@pytest.fixture
-def measured(directory, start, tmp_path, capsys, monkeypatch):
-    """Runs a benchmark and gives its last line, having found it kept as a file too."""
-    monkeypatch.setenv("VLLM_LOGGING_LEVEL", "ERROR")  # scripts set it; gone again afterwards
-
-    def measured(script, *arguments):
-        module = importlib.import_module(f"benchmarks.{script}")
-        places = ["--pair", str(directory), "--output", str(tmp_path)]
-        module.main([*places, *map(str, arguments)], start)
-        line = capsys.readouterr().out.splitlines()[-1]
-        (kept,) = tmp_path.glob(f"{script}_cpu-*-cores_*.json")
-        assert kept.read_text() == line + "\n"
-        figures = json.loads(line)
-        assert figures["command"].startswith(f"python -m benchmarks.{script} --pair")
-        assert figures["environment"]["headstart"]
-        return figures
-
-    return measured
 
 
 def test_the_demo_shows_what_each_model_says_of_its_own_pictures(directory, start):
@@ -89,8 +68,14 @@ def test_answers_come_in_the_order_of_the_questions(directory, start):
     assert done == [(number, 6) for number in range(1, 7)]
 
 
-def test_scores_are_of_every_kind_of_question_beside_the_blind(measured):
-    figures = measured("lab_scores", "--num", 16, "--blind-drives", 2)
+def test_scores_are_of_every_kind_of_question_beside_the_blind(
+    directory, start, capsys, monkeypatch
+):
+    monkeypatch.setenv("VLLM_LOGGING_LEVEL", "ERROR")  # it is set there; gone again afterwards
+    from headstart_lab.measures.scores import main
+
+    main(["--pair", str(directory), "--num", "16", "--blind-drives", "2"], start)
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert figures["num_questions"] == 16
     for name in ("target", "target_blind", "drafter", "drafter_blind"):
         assert set(figures[name]["of_question"]) == {question.name for question in Question}

@@ -3,7 +3,7 @@
 import pytest
 
 from headstart.live.session import LiveSession
-from tests.live.camera import MAX_TOKENS, QUESTION, TUMBLING, Camera
+from rig.camera import MAX_TOKENS, QUESTION, TUMBLING, Camera
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from headstart.errors import LiveError
 from headstart.live.session import LiveSession
 from headstart.live.windows import Placement, Windows
 from headstart.media.events import Events, SensorSize
-from tests.engine.test_schema import SCHEMA
-from tests.live.camera import (
+from rig.camera import (
     BLOCK,
     FRAME_TOKENS,
     MAX_TOKENS,
@@ -25,8 +24,9 @@ from tests.live.camera import (
     feed_slowly,
     forget_prefixes,
 )
+from rig.waiting import wait_until
+from tests.engine.test_schema import SCHEMA
 from tests.models.oracle import random_clip
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 

@@ -15,7 +15,7 @@ from headstart.live import standing as standing_module
 from headstart.live.standing import Standing
 from headstart.live.window_question import WindowQuestion
 from headstart.live.windows import Placement, Windows
-from tests.live.camera import (
+from rig.camera import (
     MAX_TOKENS,
     NUM_SLOTS,
     PATIENCE_S,
@@ -25,8 +25,8 @@ from tests.live.camera import (
     forget_prefixes,
     in_loop,
 )
+from rig.waiting import wait_until
 from tests.models.oracle import random_clip
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 

@@ -19,8 +19,8 @@ from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Placement, Windows
 from headstart_lab.street import street_video
+from rig.waiting import wait_until
 from tests.models.oracle import Asked
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 

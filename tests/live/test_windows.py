@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from benchmarks.rough_camera import taken
 
 from headstart.errors import LiveError, MediaError
 from headstart.live.sources.source import Arrival
 from headstart.live.windows import MAX_GROWING, GrowingWindows, Placement, Windows
 from headstart.media.events import Events, SensorSize
+from rig.rough_camera import taken
 
 SECOND_US = 1_000_000
 

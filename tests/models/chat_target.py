@@ -17,7 +17,7 @@ import pytest
 from headstart import Clip, Headstart, Manner, Sources, Video
 from headstart.live.session import LiveSession
 from headstart.live.windows import Windows
-from tests.live.camera import SLOT_US, WINDOW_S, Camera, feed_slowly, forget_prefixes
+from rig.camera import SLOT_US, WINDOW_S, Camera, feed_slowly, forget_prefixes
 from tests.models.oracle import BLOCK_SIZE, QUESTIONS, random_clip
 from tests.models.tiny_targets import SAVING
 

@@ -20,8 +20,8 @@ from headstart.live.sources.confined.boxed_stream import BoxedStream, StreamLimi
 from headstart.live.sources.confined.shares import MAX_SAVED_S, Shares
 from headstart.live.sources.confined.small_video import small_video
 from headstart.live.sources.confined.stream_worker import HEADER, WITHOUT_TIME
+from rig.waiting import wait_until
 from tests.sandbox.test_confinement import ESCAPES
-from tests.waiting import wait_until
 
 # The decoder, taken over: once confined, it tries every way out and reports as an error.
 TAKEN_OVER = """

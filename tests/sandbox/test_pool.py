@@ -30,8 +30,8 @@ from headstart_server.sandbox import worker as worker_module
 from headstart_server.sandbox.pool import Job, Pool, PoolSize
 from headstart_server.sandbox.worker import WAIT_TIMES, BufferSizes, SlowJobError, Worker
 from headstart_server.settings import Limits
+from rig.waiting import until
 from tests.serve.attacks import still_video
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("vllm", reason="the loaders are vLLM's")

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from tests.serve.servers import (
+from rig.servers import (
     DRAFTER_ENGINE,
     ENGINE,
     MAX_LIVE_WAITING_BYTES,

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from rig.servers import Server
 from tests.documents import DOCS, blocks
-from tests.serve.servers import Server
 
 
 def run_camera_commands(server: Server, home: Path, addresses: Mapping[str, str]) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import numpy as np
 
+from rig.footage import encode
+from rig.live_camera import MAX_TOKENS, NUM_SLOTS, QUESTION, SLOT_US, WINDOW_S
 from tests.live.sources.cameras import HttpCamera, http_camera, wait_for_end
-from tests.live.sources.footage import encode
-from tests.serve.live_camera import MAX_TOKENS, NUM_SLOTS, QUESTION, SLOT_US, WINDOW_S
 
 CAMERAS = "/v1/cameras"
 NUM_WINDOWS = 12

@@ -13,7 +13,7 @@ from headstart_server.live.kept_answers import MAX_KEPT, NewestAnswers
 from headstart_server.live.outgoing import MOST_WAITING, Outgoing
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import ClientDisconnectedError, RequestContext
-from tests.waiting import until
+from rig.waiting import until
 
 
 class Listened:

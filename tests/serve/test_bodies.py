@@ -6,7 +6,6 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
-from benchmarks.request_maker import RequestMaker
 from pydantic import ValidationError
 
 from headstart_server.bodies import grammars, messages, routes, sampling
@@ -27,6 +26,7 @@ from headstart_server.refusal import RefusedError
 from headstart_server.routes import CHAT, COMPLETIONS
 from headstart_server.schema import openapi_schema
 from headstart_server.settings import Limits
+from tests.soak.request_maker import RequestMaker
 
 VOCABULARY = 500
 LEAST: dict[str, dict[str, Any]] = {

@@ -1,14 +1,14 @@
-"""A slice of `benchmarks.serve_bytes`: each attack beside a tenant who asks; counted, not timed."""
+"""A slice of `tests.soak.serve_bytes`: each attack beside a tenant who asks; counted, not timed."""
 
 import random
 
 import psutil
 import pytest
-from benchmarks.byte_attacks import ATTACKS, WORKING, Attacker, attack
-from benchmarks.leftovers import Footprint, leftovers
-from benchmarks.serve_bytes import loop_s
 
-from tests.serve.servers import MODEL
+from rig.leftovers import Footprint, leftovers
+from rig.servers import MODEL
+from tests.soak.byte_attacks import ATTACKS, WORKING, Attacker, attack
+from tests.soak.serve_bytes import loop_s
 
 pytestmark = pytest.mark.engine
 

@@ -7,7 +7,7 @@ import pytest
 
 from headstart_server.asgi import Message
 from headstart_server.cache_miss_retry import CacheMissRetry
-from tests.serve.servers import CHAT, asking, chunks_of, content_of
+from rig.servers import CHAT, asking, chunks_of, content_of
 
 JSON, STREAM = b"application/json", b"text/event-stream; charset=utf-8"
 ROLE = b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n'

@@ -8,10 +8,11 @@ import PIL.Image
 import psutil
 import pytest
 
-from tests.live.sinks.mosquitto import Broker, Subscriber
+from rig.gstreamer import HAS_SERVER, pipeline, rtsp_server
+from rig.live_camera import MAX_TOKENS, NUM_SLOTS, QUESTION, SLOT_US, LiveCamera
+from rig.mosquitto import Broker, Subscriber
+from rig.servers import CHAT, MAX_TENANT_LIVE, asking, metric
 from tests.live.sinks.test_hook import receiving
-from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
-from tests.serve.live_camera import MAX_TOKENS, NUM_SLOTS, QUESTION, SLOT_US, LiveCamera
 from tests.serve.registered_camera import (
     CAMERAS,
     NUM_WINDOWS,
@@ -21,7 +22,6 @@ from tests.serve.registered_camera import (
     registered,
     write_film,
 )
-from tests.serve.servers import CHAT, MAX_TENANT_LIVE, asking, metric
 
 pytestmark = pytest.mark.engine
 SECRETS = ("s3cret", "t0ken")

@@ -13,10 +13,7 @@ import pytest
 from openai import OpenAI
 from PIL import Image
 
-from tests.models.chat_target import NUM_FRAMES, needs_torchvision
-from tests.models.oracle import QUESTIONS, random_clip
-from tests.models.tiny_targets import SAVING
-from tests.serve.servers import (
+from rig.servers import (
     ENGINE,
     MODEL,
     Server,
@@ -28,6 +25,9 @@ from tests.serve.servers import (
     start,
     toml,
 )
+from tests.models.chat_target import NUM_FRAMES, needs_torchvision
+from tests.models.oracle import QUESTIONS, random_clip
+from tests.models.tiny_targets import SAVING
 
 pytestmark = [pytest.mark.engine, needs_torchvision]
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.serve.servers import (
+from rig.servers import (
     MODEL,
     Server,
     asking,

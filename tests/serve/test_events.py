@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.serve.servers import (
+from rig.servers import (
     CHAT,
     UPLOADS,
     WINDOW,

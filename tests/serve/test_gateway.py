@@ -16,7 +16,7 @@ from headstart_server.memory.routes import MemoryRoutes
 from headstart_server.quota import Quota
 from headstart_server.routes import CAMERAS
 from headstart_server.settings import Limits, Settings
-from tests.serve.servers import CHAT
+from rig.servers import CHAT
 
 
 class Answers:

@@ -3,8 +3,8 @@
 import asyncio
 
 from headstart_server.heartbeat import Heartbeat
+from rig.waiting import until
 from tests.serve.test_quota import Clock
-from tests.waiting import until
 
 DEADLINE_S = 0.04  # a call each 10 ms
 

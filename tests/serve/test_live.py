@@ -21,7 +21,7 @@ from headstart_client.wire import (
     pack_events,
 )
 from headstart_server.live.socket_camera import MAX_ASKS, PAUSE_S
-from tests.serve.live_camera import (
+from rig.live_camera import (
     MAX_TOKENS,
     NUM_SLOTS,
     QUESTION,
@@ -33,7 +33,7 @@ from tests.serve.live_camera import (
     jpegs,
     said_over_http,
 )
-from tests.serve.servers import MAX_TENANT_LIVE, metric
+from rig.servers import MAX_TENANT_LIVE, metric
 
 pytestmark = pytest.mark.engine
 MAX_REPEATS = 20

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from headstart_client.wire import SUBPROTOCOL
-from tests.waiting import wait_until
+from rig.waiting import wait_until
 
 STARTED = {"type": "started", "token": "t", "limits": {"resume_s": 30.0}}
 END_S = 10.0
@@ -60,7 +60,7 @@ def is_full(looks: deque[int]) -> bool:
 def test_an_abuser_that_the_server_does_not_read_ends_at_once(deaf_url, tmp_path, name, counted):
     (tmp_path / "0.jpg").write_bytes(bytes(20_000))
     with subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.live_abuser", name, deaf_url, str(tmp_path), "0.8"],
+        [sys.executable, "-m", "tests.soak.live_abuser", name, deaf_url, str(tmp_path), "0.8"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -15,8 +15,7 @@ from headstart.media.annex_b import Codec
 from headstart_client.live_client import LiveClient
 from headstart_client.wire import Media, MediaKind
 from headstart_server.settings import Limits
-from tests.media.encoded import decode, encode, street
-from tests.serve.live_camera import (
+from rig.live_camera import (
     MAX_TOKENS,
     NUM_SLOTS,
     QUESTION,
@@ -26,7 +25,8 @@ from tests.serve.live_camera import (
     answers_of,
     said_over_http,
 )
-from tests.serve.servers import MAX_TENANT_LIVE
+from rig.servers import MAX_TENANT_LIVE
+from tests.media.encoded import decode, encode, street
 
 pytestmark = pytest.mark.engine
 

@@ -3,13 +3,13 @@
 import contextlib
 
 import pytest
-from benchmarks.leftovers import Footprint, leftovers
-from benchmarks.live_abuser import unread_bytes
-from benchmarks.live_beside_abusers import CAMERAS, abuser
-from benchmarks.live_fuzz import Neighbour, fuzz
 
-from tests.serve.live_camera import NUM_SLOTS, jpegs
-from tests.serve.servers import metric
+from rig.leftovers import Footprint, leftovers
+from rig.live_camera import NUM_SLOTS, jpegs
+from rig.servers import metric
+from tests.soak.live_abuser import unread_bytes
+from tests.soak.live_beside_abusers import CAMERAS, abuser
+from tests.soak.live_fuzz import Neighbour, fuzz
 
 pytestmark = pytest.mark.engine
 NUM_MESSAGES = 300

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from benchmarks.film import Film
-from benchmarks.live_load import Answers, Round, over_http, over_http_at_once, over_sockets
-from benchmarks.live_rounds import Equality, Plan
-from benchmarks.server_memory import MIN_SAMPLES, ServerMemory
 
 from headstart.live.windows import GrowingWindows, Placement, Windows
-from tests.serve.live_camera import NUM_SLOTS, QUESTION, jpegs
+from rig.film import Film
+from rig.live_camera import NUM_SLOTS, QUESTION, jpegs
+from rig.live_load import Answers, Round, over_http, over_http_at_once, over_sockets
+from rig.live_rounds import Equality, Plan
+from rig.server_memory import MIN_SAMPLES, ServerMemory
 
 NUM_CAMERAS = 2
 

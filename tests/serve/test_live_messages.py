@@ -26,7 +26,7 @@ from headstart_server.live.messages import (
 )
 from headstart_server.refusal import RefusedError
 from headstart_server.settings import Limits
-from tests.serve.live_camera import START
+from rig.live_camera import START
 
 LIMITS = Limits(max_text_characters=1000, max_grammar_bytes=500)
 SENSOR = SensorSize(96, 64)

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from headstart_server.settings import Limits
-from tests.serve.live_camera import NUM_SLOTS, SLOT_US, LiveCamera, answers_of, jpegs
-from tests.serve.servers import Server, metric
+from rig.live_camera import NUM_SLOTS, SLOT_US, LiveCamera, answers_of, jpegs
+from rig.servers import Server, metric
 
 pytestmark = pytest.mark.engine
 NUM_WINDOWS = 4

@@ -19,10 +19,10 @@ from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError
 from headstart_server.settings import Limits, Settings
+from rig.waiting import until
 from tests.media.encoded import decode, encode, street
 from tests.sandbox.test_pool import Sandbox
 from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
-from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 GOP = 6

@@ -12,7 +12,7 @@ from headstart.speculation.question_mark import question_mark
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.taking import PIECE_TOKENS
 from headstart_server.memory.seal import Seal, tokenizer_name
-from tests.serve.servers import ask, asking, from_memory
+from rig.servers import ask, asking, from_memory
 
 pytestmark = pytest.mark.engine
 

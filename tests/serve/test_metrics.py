@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.live_camera import NUM_SLOTS, LiveCamera, jpegs
-from tests.serve.servers import MAX_TENANT_REQUESTS, ask, ask_at_once, asking, metric
+from rig.live_camera import NUM_SLOTS, LiveCamera, jpegs
+from rig.servers import MAX_TENANT_REQUESTS, ask, ask_at_once, asking, metric
 
 pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parents[2]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
-from tests.serve.live_camera import NUM_SLOTS, said_over_http
-from tests.serve.registered_camera import CAMERAS, write_film
-from tests.serve.servers import (
+from rig.gstreamer import HAS_SERVER, pipeline, rtsp_server
+from rig.live_camera import NUM_SLOTS, said_over_http
+from rig.servers import (
     CHAT,
     asking,
 )
+from tests.serve.registered_camera import CAMERAS, write_film
 
 pytestmark = pytest.mark.engine
 HAS_EVENTS = """

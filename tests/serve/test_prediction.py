@@ -8,7 +8,7 @@ import pytest
 from headstart.speculation.board import MAX_DRAFT_TOKENS
 from headstart_server.prediction import Spelling
 from headstart_server.usage import UsageDetails
-from tests.serve.servers import MODEL, chunks_of, content_of
+from rig.servers import MODEL, chunks_of, content_of
 
 CHAT = "/v1/chat/completions"
 SENTENCES = ["The road is wide.", 'The people say "stop" {twice}.', "A car waits: the road is wet."]

@@ -10,15 +10,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.serve.live_camera import NUM_SLOTS, LiveCamera, jpegs
-from tests.serve.registered_camera import (
-    CAMERAS,
-    WANTED,
-    AnswerReader,
-    film_camera,
-    write_film,
-)
-from tests.serve.servers import (
+from rig.live_camera import NUM_SLOTS, LiveCamera, jpegs
+from rig.servers import (
     CHAT,
     MAX_TENANT_REQUESTS,
     TIMEOUT_S,
@@ -28,6 +21,13 @@ from tests.serve.servers import (
     content_of,
     metric,
     with_events,
+)
+from tests.serve.registered_camera import (
+    CAMERAS,
+    WANTED,
+    AnswerReader,
+    film_camera,
+    write_film,
 )
 
 pytestmark = pytest.mark.engine

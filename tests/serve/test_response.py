@@ -21,7 +21,7 @@ from headstart_server.refusal import RefusedError
 from headstart_server.response import DraftedResponse
 from headstart_server.routes import ROUTES, find_route
 from headstart_server.settings import Limits
-from tests.waiting import wait_until
+from rig.waiting import wait_until
 
 
 def chunk(text: str) -> bytes:

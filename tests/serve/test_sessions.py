@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.serve.servers import CHAT, MODEL
+from rig.servers import CHAT, MODEL
 from tests.serve.test_prediction import body_of
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.serve.servers import (
+from rig.servers import (
     CHAT,
     ENGINE,
     MODEL,

@@ -17,9 +17,9 @@ from headstart_server.live.window_admission import WindowAdmission
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
 from headstart_server.settings import Limits, Settings
-from tests.live.sources.footage import nothing_left
+from rig.footage import nothing_left
+from rig.waiting import until
 from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
-from tests.waiting import until
 
 FRAME = np.zeros((4, 4, 3), np.uint8)
 

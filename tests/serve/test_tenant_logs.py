@@ -21,10 +21,10 @@ from headstart_server import tenant_logs
 from headstart_server.metrics import LOGGED_ANSWERS
 from headstart_server.settings import SettingsError
 from headstart_server.tenant_logs import MAX_WAITING_ROWS, TenantLogs, log_name
-from tests.serve.live_camera import NUM_SLOTS, QUESTION, LiveCamera, jpegs
+from rig.live_camera import NUM_SLOTS, QUESTION, LiveCamera, jpegs
+from rig.servers import CHAT, ask, asking, metric
+from rig.waiting import PATIENCE_S
 from tests.serve.registered_camera import AnswerReader, film_camera, registered, write_film
-from tests.serve.servers import CHAT, ask, asking, metric
-from tests.waiting import PATIENCE_S
 
 LARGE = 1 << 20
 HOSTILE = ("", "north", "North", "../../etc/passwd", "a/b", "a_b", "..", "-rf", "x" * 500, "ü\n車")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.serve.servers import (
+from rig.servers import (
     CHAT,
     MODEL,
     UPLOADS,

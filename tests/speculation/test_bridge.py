@@ -8,8 +8,6 @@ import pytest
 
 pytest.importorskip("numba", reason="needs what the engine brings")
 
-from tests.bridges.random_bridge import random_bridge
-
 from headstart.bridges.arithmetic import normed, product
 from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.layers import read
@@ -19,6 +17,7 @@ from headstart.speculation import bridged_answer
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
+from tests.bridges.random_bridge import random_bridge
 
 WIDTH, HIDDEN, POINTER, WORDS = 16, 32, 8, 30
 FEATURE = FeatureSize("eye", 4, 3)

@@ -2,7 +2,6 @@ import threading
 from random import Random
 
 import pytest
-from tests.speculation.scripted import Script, Scripted
 
 from headstart.errors import DraftingError
 from headstart.speculation.cascade import MAX_FAILED_TENANTS, Cascade
@@ -14,6 +13,7 @@ from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import Ngram
 from headstart.speculation.verdict import Verdict
 from headstart.speculation.vocabulary import TextVocabulary
+from tests.speculation.scripted import Script, Scripted
 
 CAMERA = StreamKey("tenant", "camera")
 TEXT = TextVocabulary(1000)

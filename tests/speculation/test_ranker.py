@@ -12,8 +12,6 @@ import pytest
 
 pytest.importorskip("numba")
 
-from tests.speculation.scripted import RUBBISH
-
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
@@ -22,6 +20,7 @@ from headstart.speculation.ranking import answer_log
 from headstart.speculation.registry import MemoryOptions, registration
 from headstart_research.bench.log import LoggedAnswer, read_log
 from headstart_research.bench.replay import DraftLimits, replay
+from tests.speculation.scripted import RUBBISH
 
 CAMERA = StreamKey("tenant", "camera")
 TRACES = Path(__file__).parents[3] / "shared" / "traces"

@@ -1,7 +1,6 @@
 """Which requests need not be asked about, and for how long. Passes are counted, not timed."""
 
 import pytest
-from tests.speculation.scripted import Scripted
 
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
@@ -11,6 +10,7 @@ from headstart.speculation.earnings import LATER, OPENING, Judged
 from headstart.speculation.pass_costs import PassCosts
 from headstart.speculation.resting import FIRST, LONGEST, Resting
 from headstart.speculation.vocabulary import TextVocabulary
+from tests.speculation.scripted import Scripted
 
 CAMERA, TEXT = StreamKey("", "camera"), TextVocabulary(1000)
 SAID = (5, 6, 7)

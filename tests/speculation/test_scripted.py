@@ -1,11 +1,11 @@
 from random import Random
 
 import pytest
-from tests.speculation.scripted import RUBBISH, Script, Scripted
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.verdict import num_agreeing
+from tests.speculation.scripted import RUBBISH, Script, Scripted
 
 STREAM = StreamKey("", "")
 

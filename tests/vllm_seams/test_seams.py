@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.vllm_seams.seams import Seams, digest
-from tools.vllm_seams.source_tree import SourceTree
-from tools.vllm_seams.touched import seams_now, touched
 
 from headstart.engine.installation import VLLM_VERSION
 from headstart.errors import CompatibilityError
+from tools.vllm_seams.seams import Seams, digest
+from tools.vllm_seams.source_tree import SourceTree
+from tools.vllm_seams.touched import seams_now, touched
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,9 +3,9 @@
 import ast
 
 import pytest
-from tools.vllm_seams.source_tree import SourceTree
 
 from headstart.errors import CompatibilityError
+from tools.vllm_seams.source_tree import SourceTree
 
 FILES = {
     "__init__.py": """

@@ -9,7 +9,7 @@ as it computes itself.
 
 What an answer is spared, prompts wait for, and with them everybody's first word. So they are held
 back only while drafts say a good part of the words, and each for a fifth of the time that a pass's
-prompts take: that is enough to let answers of a few passes go first (`benchmarks/prompt_pace.py`).
+prompts take: that is enough to let answers of a few passes go first (`tests/soak/prompt_pace.py`).
 While answers are alike, nothing is held back: an engine is fast with a full batch. What a pass and
 a token of a prompt take is measured, so the number of tokens follows the machine.
 """

@@ -4,10 +4,10 @@ import sys
 import threading
 
 import pytest
-from tests.waiting import wait_until
 
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import DraftChannel, receive, send
+from rig.waiting import wait_until
 
 LOOKS = 2000
 

@@ -5,9 +5,6 @@ from itertools import takewhile
 
 import numpy as np
 import pytest
-from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
-from tests.models.oracle import random_asked, random_clip
-from tests.waiting import until, wait_until
 
 from headstart import (
     Answer,
@@ -30,6 +27,9 @@ from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
 from headstart_lab.tiny import TinyEventGpt
 from headstart_lab.tokenizer import train_tokenizer
+from rig.waiting import until, wait_until
+from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
+from tests.models.oracle import random_asked, random_clip
 
 pytestmark = pytest.mark.engine
 

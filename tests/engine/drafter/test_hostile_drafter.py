@@ -11,10 +11,6 @@ from pathlib import Path
 
 import pytest
 import zmq
-from tests.engine.drafter.test_drafter import ARGUMENTS
-from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
-from tests.models.oracle import random_asked
-from tests.waiting import wait_until
 
 from headstart import Clip, EventDrafter, Headstart, Sources, Video
 from headstart.engine.drafter import messages
@@ -26,6 +22,10 @@ from headstart.engine.startup import place_beside
 from headstart.errors import EngineStartError
 from headstart.media.events import Events, SensorSize
 from headstart.speculation.draft import Draft
+from rig.waiting import wait_until
+from tests.engine.drafter.test_drafter import ARGUMENTS
+from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
+from tests.models.oracle import random_asked
 
 pytestmark = pytest.mark.engine
 

@@ -10,7 +10,6 @@ pytest.importorskip("vllm")
 import numpy as np
 import zmq
 from msgspec.structs import replace
-from tests.waiting import PATIENCE_S, wait_until
 
 from headstart.bridges.pooling import MAX_TOKENS
 from headstart.engine.drafter import messages
@@ -22,6 +21,7 @@ from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.vocabulary import TextVocabulary
+from rig.waiting import PATIENCE_S, wait_until
 
 FEATURES = np.arange(6, dtype=np.float16).reshape(2, 3)
 

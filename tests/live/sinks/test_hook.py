@@ -10,7 +10,7 @@ import pytest
 
 from headstart.errors import LiveError
 from headstart.live.sinks.hook import Hook
-from tests.waiting import wait_until as until
+from rig.waiting import wait_until as until
 
 
 class Receiver(ThreadingHTTPServer):

@@ -21,7 +21,7 @@ from headstart.errors import LiveError
 from headstart.live.sinks import mqtt_connection
 from headstart.live.sinks.mqtt import MqttPublisher
 from headstart.live.sinks.mqtt_address import MqttAddress, topic_name
-from tests.live.sinks.mosquitto import (
+from rig.mosquitto import (
     HAS_PAHO,
     PASSWORD,
     USER,
@@ -29,7 +29,7 @@ from tests.live.sinks.mosquitto import (
     Subscriber,
     free_port,
 )
-from tests.waiting import wait_until as until
+from rig.waiting import wait_until as until
 
 STREAM = "front door"
 needs_paho = pytest.mark.skipif(not HAS_PAHO, reason="no paho-mqtt: pip install 'headstart[mqtt]'")

@@ -6,7 +6,7 @@ import pytest
 
 from headstart.live.sources.back_off import BackOff
 from headstart.live.sources.clock import SourceClock
-from tests.live.sources.footage import is_increasing
+from rig.footage import is_increasing
 
 
 class Wall:

@@ -24,8 +24,8 @@ from headstart_events.live.events_beside import (
 )
 from headstart_events.readers.opening import open_recording
 from headstart_events.writers.writing import write_recording
-from tests.live.sources.footage import nothing_left, numbered
-from tests.waiting import wait_until
+from rig.footage import nothing_left, numbered
+from rig.waiting import wait_until
 
 SENSOR = SensorSize(32, 24)
 

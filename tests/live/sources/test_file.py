@@ -5,8 +5,8 @@ import pytest
 from headstart.errors import MediaError, SourceError
 from headstart.live.sources.file import video_file
 from headstart.media.video import Video
-from tests.live.sources.footage import is_increasing, nothing_left, number_of, numbered
-from tests.waiting import wait_until
+from rig.footage import is_increasing, nothing_left, number_of, numbered
+from rig.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from headstart.errors import SourceError
 from headstart.live.sources.folder import folder
 from headstart.media.video import Video
-from tests.live.sources.footage import is_increasing, nothing_left, number_of, numbered
+from rig.footage import is_increasing, nothing_left, number_of, numbered
 
 pytestmark = pytest.mark.slow
 

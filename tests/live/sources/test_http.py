@@ -18,8 +18,7 @@ from headstart.live.sources.address import Address
 from headstart.live.sources.confined.boxed_stream import StreamLimits
 from headstart.live.sources.opening import camera, open_source
 from headstart.media.stream import StreamBounds
-from tests.live.sources.cameras import HEAD, http_camera, send_slowly, wait_for_end
-from tests.live.sources.footage import (
+from rig.footage import (
     children,
     is_increasing,
     nothing_left,
@@ -27,6 +26,7 @@ from tests.live.sources.footage import (
     numbered,
     write_camera_video,
 )
+from tests.live.sources.cameras import HEAD, http_camera, send_slowly, wait_for_end
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from headstart.live.sources.address import Address
 from headstart.live.sources.opening import open_source
 from headstart.media.video import Video
 from headstart_events.live.events_beside import simulated
-from tests.live.sources.footage import nothing_left, numbered
+from rig.footage import nothing_left, numbered
 
 
 def test_a_file_and_a_folder_are_told_apart(tmp_path):

@@ -6,14 +6,14 @@ import pytest
 
 from headstart.errors import SourceError
 from headstart.live.sources.opening import open_source
-from tests.live.sources.footage import (
+from rig.footage import (
     LEVELS,
     is_increasing,
     nothing_left,
     number_of,
     write_camera_video,
 )
-from tests.live.sources.gstreamer import HAS_SERVER, pipeline, rtsp_server
+from rig.gstreamer import HAS_SERVER, pipeline, rtsp_server
 
 pytestmark = [
     pytest.mark.slow,

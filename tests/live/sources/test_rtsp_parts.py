@@ -19,7 +19,7 @@ from headstart.live.sources.rtsp.login import Login
 from headstart.live.sources.rtsp.pictures import MAX_PICTURE_BYTES, Pictures
 from headstart.live.sources.rtsp.wire import Message, Packet, Wire
 from headstart.media.annex_b import Codec
-from tests.live.sources.footage import nothing_left
+from rig.footage import nothing_left
 
 DESCRIPTION = """v=0
 o=- 1 1 IN IP4 127.0.0.1

@@ -25,9 +25,9 @@ from headstart_server.memory.seal import Seal, SealError
 from headstart_server.memory.store import FileStore, StoredStream, StoreError
 from headstart_server.memory.stored import Stored
 from headstart_server.memory.tenant_streams import MAX_STREAMS
+from rig.waiting import until
 from tests.serve.memory.memories import FRONT, KEY, QUESTION, cascade, snapshot
 from tests.turned_loop import run_turned, turn, turn_until
-from tests.waiting import until
 
 SEAL = Seal([KEY], "tokenizer")
 BACK = StreamKey("north", "back")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.serve.memory.redis_server import running_redis
-from tests.serve.servers import (
+from rig.redis_server import running_redis
+from rig.servers import (
     ENGINE,
     ask,
     asking,

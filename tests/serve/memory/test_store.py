@@ -8,9 +8,9 @@ import pytest
 from headstart.speculation.drafter import StreamKey
 from headstart_server.memory.keeping import MemoryKeeping, MemoryKeepingError
 from headstart_server.memory.store import FileStore, RedisStore, open_store
+from rig.redis_server import running_redis
+from rig.waiting import wait_until
 from tests.serve.memory.memories import FRONT, KEY
-from tests.serve.memory.redis_server import running_redis
-from tests.waiting import wait_until
 
 HOSTILE = ("../../etc/passwd", "a/b", "..", "-rf", "x" * 128, "ü\n車", "*", "\ud800")
 
