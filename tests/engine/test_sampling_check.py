@@ -2,9 +2,17 @@
 
 import pytest
 
+pytest.importorskip("vllm")
+from headstart.engine.sampling_check import verifies_sampled
 from tests.test_benchmarks import last_line_of
 
 pytestmark = pytest.mark.engine
+
+
+def test_where_it_fails_a_benchmark_that_goes_without_it_shows_another_law():
+    if verifies_sampled():
+        pytest.skip("drafts of sampled answers are verified rightly here")
+    assert last_line_of("sampling_law", "--samples", 2000, "--unguarded")["p_value"] < 1e-6
 
 
 def test_with_the_kernel_put_right_drafts_leave_the_law_as_it_is():
