@@ -80,8 +80,7 @@ class Answering:
         events = await self._events(tenant, parsed.events)
         question = parsed.question
         if events is not None:
-            change = await self._in_thread(self._front_end.change, question.stream, events)
-            question = replace(question, clip=Clip(events=events), change=change)
+            question = replace(question, clip=Clip(events=events))
         async with self._loader.loaded(tenant, parsed.media) as let_go:
             record = RequestRecord(
                 context.request_id,
@@ -90,7 +89,7 @@ class Answering:
                 stream=question.stream,
                 on_word=let_go,
             )
-            with self._front_end.asking(question, record) as asking:
+            async with self._front_end.asking(question, record) as asking:
                 await self._answer(context, parsed, asking, path)
 
     async def _events(self, tenant: str, part: EventPart | None) -> Events | None:

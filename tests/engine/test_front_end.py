@@ -5,6 +5,7 @@ import contextlib
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("vllm")
@@ -21,6 +22,7 @@ from headstart.engine.session import Session
 from headstart.engine.target import Target
 from headstart.errors import LiveError
 from headstart.media.clip import Clip
+from headstart.media.events import Events, SensorSize
 from headstart.media.video import Video
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import StreamKey
@@ -38,7 +40,7 @@ def ask(headstart):
         async def under_way():
             now_s = time.monotonic()
             record = RequestRecord("id", now_s, now_s)
-            with front_end.asking(Question("What?", **options), record) as asking:
+            async with front_end.asking(Question("What?", **options), record) as asking:
                 return await check(asking, record.token_ids)
 
         return headstart.loop.submit(under_way()).result(60)
@@ -111,10 +113,40 @@ def test_a_question_that_is_not_drafted_says_nothing_to_the_drafters(ask):
 
     stream = StreamKey("north", "camera")
     assert ask(check, is_drafted=False, stream=stream) is None
-    expected = RequestTags(stream, "north", "What?", 0.5, (1, 2), "id")
-    tags = ask(check, stream=stream, tenant="north", change=0.5, prediction=(1, 2))
+    expected = RequestTags(stream, "north", "What?", 0.0, (1, 2), "id")
+    tags = ask(check, stream=stream, tenant="north", prediction=(1, 2))
     assert tags == expected
     assert RequestTags.parse(tags.extra_args()) == expected
+
+
+def events_in(rng, start, stop):
+    """Somewhere between two columns."""
+    columns, rows = rng.integers(start, stop, 2000), rng.integers(0, 60, 2000)
+    times, signs = np.sort(rng.integers(0, 50_000, 2000)), rng.integers(0, 2, 2000)
+    return Events.checked(columns, rows, times, signs, SensorSize(80, 60))
+
+
+def test_the_scene_changes_when_a_question_is_asked_and_not_when_it_is_built(
+    headstart, rng, monkeypatch
+):
+    engine, changes = headstart.target.front_end.engine, []
+    generate = engine.generate
+
+    def noted(prompt, params, *rest, **more):
+        changes.append(RequestTags.parse(params.extra_args).change)
+        return generate(prompt, params, *rest, **more)
+
+    monkeypatch.setattr(engine, "generate", noted)
+    session = headstart.session("scenes")
+    (asked,) = random_asked(rng, 1)
+    video = Video.from_frames(asked.frames, fps=8)
+    left, right = (Clip(video, events_in(rng, *side)) for side in ((0, 40), (40, 80)))
+    for clip in (left, right, right):
+        for _ in range(3):
+            session.question(clip, "What?", 2, None)
+        session.ask(clip, "What?", max_tokens=2)
+    assert changes[0] == changes[2] == 0
+    assert changes[1] > 0.3
 
 
 def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
@@ -156,9 +188,9 @@ class Drafting(FrontEnd):
 
     tokens = (30, 31)
 
-    @contextlib.contextmanager
-    def asking(self, question, record):
-        with super().asking(question, record) as asking:
+    @contextlib.asynccontextmanager
+    async def asking(self, question, record):
+        async with super().asking(question, record) as asking:
             asking.hear(drafted(self.tokens))
             self.last = asking
             yield asking

@@ -4,9 +4,16 @@ import pytest
 
 pytest.importorskip("vllm")
 from headstart.engine.sampling_check import verifies_sampled
+from rig.schedule_engine import scheduler
 from tests.test_benchmarks import last_line_of
 
 pytestmark = pytest.mark.engine
+
+
+def test_it_is_tried_when_an_engine_starts():
+    verifies_sampled.cache_clear()
+    scheduler(8)
+    assert verifies_sampled.cache_info().misses == 1
 
 
 def test_where_it_fails_a_benchmark_that_goes_without_it_shows_another_law():

@@ -45,7 +45,7 @@ def player(drafting):
     yield player
     for name in list(drafting.requests):
         player.abort(name)
-    assert not any(vars(drafting._withheld).values())
+    assert drafting._withheld._num_from_all == drafting._withheld._num_sampled == 0
 
 
 def stop(player, name):

@@ -27,7 +27,10 @@ class EngineClient:
         self._vocabulary = text_vocabulary(engine.model_config.hf_config)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_engine"], name)
+        engine = self.__dict__.get("_engine")
+        if engine is None:
+            raise AttributeError(f"the engine is closed and has no {name} any more: start another")
+        return getattr(engine, name)
 
     @contextlib.contextmanager
     def recording(self, record: RequestRecord) -> Iterator[None]:

@@ -7,7 +7,7 @@ request to vLLM.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 from headstart.answers.preview import PreviewText, Shown
@@ -21,8 +21,6 @@ from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.engine.scenes import Scenes
-from headstart.media.events import Events
-from headstart.speculation.drafter import StreamKey
 
 
 class AnswerListener(Protocol):
@@ -60,22 +58,19 @@ class FrontEnd:
         """Whether there is a drafter's process, up or not."""
         return self.drafter is not None and self.drafter.process is not None
 
-    def change(self, stream: StreamKey | None, events: Events | None) -> float:
-        """How different a clip's events are from the stream's last; see `Scenes`. Thread-safe."""
-        return 0.0 if stream is None else self._scenes.change(stream, events)
-
     def announce(self, question: Question) -> None:
         """A question will be asked as soon as its clip is decoded: the listeners may begin."""
         for listener in self._listeners:
             listener.asked(question)
 
-    @contextlib.contextmanager
-    def asking(self, question: Question, record: RequestRecord) -> Iterator["Asking"]:
+    @contextlib.asynccontextmanager
+    async def asking(self, question: Question, record: RequestRecord) -> AsyncIterator["Asking"]:
         """Have a question drafted and recorded until the block is left.
 
-        Inside the block the caller generates, with the tags of what this yields.
+        Inside the block the caller generates, with the tags of what this yields. Its clip is the
+        stream's last one from now on.
         """
-        asking = Asking(question, record, self.engine)
+        asking = Asking(question, record, self.engine, await self._change(question))
         with contextlib.ExitStack() as block:
             self.announce(question)
             for listener in self._listeners:
@@ -89,6 +84,14 @@ class FrontEnd:
                     if is_judged:
                         block.callback(self._judge, record)
             yield asking
+
+    async def _change(self, question: Question) -> float:
+        """How different the clip's events are from the stream's last; see `Scenes`."""
+        events = None if question.clip is None else question.clip.events
+        if question.stream is None or events is None:
+            return 0.0
+        # Comparing takes too long for the loop.
+        return await asyncio.to_thread(self._scenes.change, question.stream, events)
 
     def _is_judged(self, question: Question) -> bool:
         """Whether this answer counts for what the drafter is worth on its stream.
@@ -117,12 +120,15 @@ class FrontEnd:
 class Asking:
     """One question under way: what the drafters expect, and what is shown of it."""
 
-    def __init__(self, question: Question, record: RequestRecord, engine: EngineClient) -> None:
+    def __init__(
+        self, question: Question, record: RequestRecord, engine: EngineClient, change: float = 0.0
+    ) -> None:
         self.record = record
         self.screen = PreviewText()
         self.on_news: Callable[[], None] = lambda: None
         """Called, if the question wants previews, when a draft has come."""
         self._question = question
+        self._change = change
         self._engine = engine
         self._newest: dict[str, Drafted] = {}
         self._loop = asyncio.get_running_loop()
@@ -130,7 +136,7 @@ class Asking:
     @property
     def tags(self) -> RequestTags | None:
         """What the request to vLLM must say to the drafters."""
-        return self._question.tags(self.record.request_id)
+        return self._question.tags(self.record.request_id, self._change)
 
     def hear(self, drafted: Drafted) -> None:
         """Take a draft, from the listener's thread."""

@@ -24,8 +24,6 @@ class Question:
     stream: StreamKey | None = None
     tenant: str = ""
     manner: Manner = field(default_factory=Manner)
-    change: float = 0.0
-    """How different the clip is from the stream's last one; see `FrontEnd.change`."""
     loading: Span | None = None
     schema: str | None = None
     """The JSON schema that the answer must follow, as text. Over HTTP vLLM gets it itself."""
@@ -40,15 +38,15 @@ class Question:
     is_private: bool = False
     """Whether its answer is to be written to no log."""
 
-    def tags(self, name: str) -> RequestTags | None:
-        """What the request to vLLM says to the drafters."""
+    def tags(self, name: str, change: float = 0.0) -> RequestTags | None:
+        """What the request to vLLM says to the drafters; ``change`` is that of the scene."""
         if not self.is_drafted:
             return None
         return RequestTags(
             self.stream,
             self.tenant,
             self.words,
-            self.change,
+            change,
             self.prediction or (),
             name,
             self.previews,

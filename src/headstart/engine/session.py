@@ -129,7 +129,6 @@ class Session:
             self.key,
             tenant="" if self.key is None else self.key.tenant,
             manner=self.manner,
-            change=front_end.change(self.key, clip.events),
             loading=loading,
             schema=text,
             is_free=text is None,

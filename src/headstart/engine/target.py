@@ -84,7 +84,9 @@ class Target:
             stream=question.stream,
         )
         text, last = "", None
-        with self.feeder.answering(), self.front_end.asking(question, record) as asking:
+        async with contextlib.AsyncExitStack() as block:
+            block.enter_context(self.feeder.answering())
+            asking = await block.enter_async_context(self.front_end.asking(question, record))
             showing = None if on_shown is None else _Showing(asking, on_shown)
             streams = on_shown is not None
             outputs = await self._generate(question, asking.tags, record, streams)

@@ -18,11 +18,11 @@ class Withheld:
     from_itself: bool = False
 
     @classmethod
-    def of(cls, params: SamplingParams | None) -> Self:
+    def of(cls, params: SamplingParams | None, *, verifies_sampled: bool) -> Self:
         """By the settings of a request."""
         if params is None:
             return cls(from_itself=True)  # not shown to be the same with drafts
-        samples = params.temperature > 0 and not verifies_sampled()
+        samples = params.temperature > 0 and not verifies_sampled
         # vLLM counts thinking by what a step began with: thinking that begins, ends or goes on
         # within the step's drafts is cut short or goes on too long.
         is_budgeted = params.thinking_token_budget is not None
@@ -37,6 +37,7 @@ class WithheldDrafts:
     """How many of the requests alive keep drafts back from all: the batch is verified as one."""
 
     def __init__(self) -> None:
+        self._verifies_sampled = verifies_sampled()
         self._num_sampled = 0
         self._num_from_all = 0
 
@@ -47,7 +48,7 @@ class WithheldDrafts:
 
     def begin(self, params: SamplingParams | None) -> Withheld:
         """A request has come, or goes on with other settings; `end` what this returns."""
-        withheld = Withheld.of(params)
+        withheld = Withheld.of(params, verifies_sampled=self._verifies_sampled)
         self._num_sampled += withheld.samples
         self._num_from_all += withheld.from_all
         return withheld

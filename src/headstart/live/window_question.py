@@ -28,7 +28,7 @@ class WindowQuestion:
         """Ask the target about a window, in the engine's event loop."""
         asked_s = time.monotonic()
         if window.events:
-            # Joining and comparing events takes too long for the loop.
+            # Joining events takes too long for the loop.
             question = await asyncio.to_thread(self._about, session, window)
         else:
             question = self._about(session, window)
