@@ -1,7 +1,7 @@
 """How many files of ours somebody reads to follow a question, or one drafted token.
 
 Counted by a profiler: a file is on the way if one of its functions runs. The numbers only fall: who
-makes a walk shorter lowers its cap, and who must make it longer says why beside it.
+makes a walk shorter lowers its cap in tests/sizes.toml, and who must make it longer says why there.
 """
 
 import os
@@ -18,13 +18,10 @@ from rig.schedule_engine import scheduler
 from rig.schedule_harness import Asked, Player, Turn
 from tests.engine.walks import walk_of
 from tests.golden.clock import CLOCK, turned
+from tests.sizes import CAPS
 
 pytestmark = pytest.mark.engine
 
-MAX_ASK_FILES = 60
-"""Of a warm `Session.ask`: 26 where it is called, 37 in the engine's process, 3 of them in both."""
-MAX_TOKEN_FILES = 24
-"""Of a drafted token, from memory to its report: what runs because of it, and not in every pass."""
 PROMPT = tuple(range(5, 25))
 
 
@@ -42,7 +39,7 @@ def test_a_warm_question_walks_through_no_more_files(tmp_path, tiny_target):
     assert "engine/session.py" in files["caller"]
     assert {"engine/scheduler.py", "speculation/memory.py"} <= files["engine"]
     walk = files["caller"] | files["engine"]
-    assert len(walk) <= MAX_ASK_FILES, "\n".join(sorted(walk))
+    assert len(walk) <= CAPS["walks"]["ask"], "\n".join(sorted(walk))
 
 
 class ReportedPlayer(Player):
@@ -96,4 +93,4 @@ def test_a_drafted_token_walks_through_no_more_files():
     walk = {file for file, _ in (drafted - plain) | reported}
     print(len(walk))
     assert {"speculation/memory.py", "engine/scheduler.py", "engine/report.py"} <= walk
-    assert len(walk) <= MAX_TOKEN_FILES, "\n".join(sorted(walk))
+    assert len(walk) <= CAPS["walks"]["drafted token"], "\n".join(sorted(walk))
