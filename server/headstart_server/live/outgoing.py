@@ -35,9 +35,10 @@ class Outgoing:
 
     def mention(self, message: Message) -> bool:
         """Send a message unless the client reads too slowly; returns whether it is sent."""
-        if not self.is_full:
+        is_sent = self._code is None and not self.is_full
+        if is_sent:
             self.tell(message)
-        return not self.is_full
+        return is_sent
 
     def finish(self, code: CloseCode) -> None:
         """Send nothing more, and close after what waits."""
