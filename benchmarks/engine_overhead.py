@@ -54,7 +54,7 @@ def main() -> None:
     from vllm import LLM, SamplingParams
 
     from headstart import Headstart, Video
-    from headstart.models.video_llava.prompt import video_prompt
+    from headstart.models.video_llava.view import video_prompt
     from headstart_lab.tiny import TinyVideoLlava
     from headstart_research.bench.run import REST_S
 

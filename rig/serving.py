@@ -17,7 +17,7 @@ import numpy as np
 
 from headstart.media.events import SensorSize
 from headstart.media.video import Video
-from headstart.models.video_llava.prompt import CHAT_TEMPLATE
+from headstart.models.video_llava.view import CHAT_TEMPLATE
 from headstart_events.simulation import simulate
 from headstart_events.writers.writing import write_recording
 from headstart_lab.answering import held_out_drive

@@ -17,7 +17,7 @@ import pytest
 from headstart.answers.answer import Answer
 from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.live.answer_log import AnswerLog, row_of
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 
 STEP = Span(Stage.PREFILL, 0.0, 1.0)
 EXAMPLES = Path(__file__).parents[1] / "examples"

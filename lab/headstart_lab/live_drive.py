@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.live.sources.buffered import BufferedSource
-from headstart.live.sources.feed import FeedCounts
+from headstart.live.sources.buffered import BufferedSource, FeedCounts
 from headstart.live.sources.pace import Pace
 from headstart_lab.errors import LabError
 from headstart_lab.world.drive import FRAME_HZ, SECOND_US, Drive

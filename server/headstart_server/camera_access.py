@@ -12,8 +12,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from headstart.errors import HeadstartError, LiveError, SourceError
-from headstart.live.sinks.mqtt_address import MqttAddress, is_broker
-from headstart.live.sinks.mqtt_connection import paho
+from headstart.live.sinks.mqtt_connection import MqttAddress, is_broker, paho
 from headstart.live.sources.address import DEFAULT_PORTS, Address
 from headstart_server.refusal import RefusedError, bad_request
 

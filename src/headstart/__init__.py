@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headstart.live.session import LiveSession
     from headstart.live.watching import watch
     from headstart.live.when import WhenChanged
-    from headstart.live.window_answer import WindowAnswer
+    from headstart.live.window_question import WindowAnswer
     from headstart.live.windows import Windows
     from headstart.media.clip import Clip, ClipFiles
     from headstart.media.events import Events
@@ -41,7 +41,7 @@ _HOMES = {
     "Sources": "headstart.engine.options",
     "Video": "headstart.media.video",
     "WhenChanged": "headstart.live.when",
-    "WindowAnswer": "headstart.live.window_answer",
+    "WindowAnswer": "headstart.live.window_question",
     "Windows": "headstart.live.windows",
     "watch": "headstart.live.watching",
 }

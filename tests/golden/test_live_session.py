@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosedError
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 from headstart.media.annex_b import Codec, can_begin
 from headstart_client import live_client
 from headstart_client.live_answer import LiveAnswer

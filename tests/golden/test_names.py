@@ -22,7 +22,7 @@ def test_there_are_names_of_every_kind():
         "headstart.Headstart.close()",
         "headstart.HeadstartError",
         "headstart.speculation.drafter.DraftRequest",
-        "headstart_lab.split.Split",
+        "headstart.commands lab = headstart_lab.cli:app",
         "scripts headstart = headstart.cli:main",
         "flag scheduler_cls = headstart.engine.scheduler.HeadstartScheduler",
         "flag speculative_config.model = headstart.engine.scheduler.NoProposals",

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from headstart.models.video_llava.prompt import video_prompt
+from headstart.models.video_llava.view import video_prompt
 
 BLOCK_SIZE = 32
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headstart.models.video_llava.geometry import video_geometry
+from headstart.models.video_llava.view import video_geometry
 from tests.models.oracle import (
     BLOCK_SIZE,
     Asked,

@@ -181,7 +181,7 @@ def ours_command(pair_home, tiny_target) -> Callable[[int], list[str]]:
 @pytest.fixture(scope="session")
 def pair(pair_home, tiny_target, ours_command) -> Iterator[tuple[Server, Server]]:
     """vLLM's plain server and ours, started at once."""
-    from headstart.models.video_llava.prompt import CHAT_TEMPLATE
+    from headstart.models.video_llava.view import CHAT_TEMPLATE
     from headstart_server.server import flags
 
     arguments = {

@@ -43,8 +43,8 @@ from headstart import Answer, EventDrafter, Headstart, Sources, Video
 from headstart.live import session as session_module
 from headstart.live.session import LiveSession
 from headstart.live.sources.source import Arrival
-from headstart.live.window_answer import WindowAnswer
-from headstart.models.video_llava.geometry import video_geometry
+from headstart.live.window_question import WindowAnswer
+from headstart.models.video_llava.view import video_geometry
 from headstart_lab.language.questions import Question
 from headstart_research.bench.methods import TIGHT_JSON
 from rig.rough_camera import RoughCamera, taken

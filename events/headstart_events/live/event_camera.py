@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headstart.errors import HeadstartError, SourceError
-from headstart.live.sources.back_off import BackOff
+from headstart.live.sources.reconnecting import BackOff
 from headstart.live.sources.source import Arrival, Source
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart_events.live.wrapped import WrappedSource

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER, video_prompt
+from headstart.models.video_llava.view import VIDEO_PLACEHOLDER, video_prompt
 from headstart_events.eventgpt.prompt import event_prompt, place_events, placeholder_id
 
 

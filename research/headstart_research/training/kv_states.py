@@ -12,9 +12,7 @@ from headstart.bridges.kv_bridge import Rows
 from headstart.bridges.kv_config import KvConfig
 from headstart.errors import TrainingError
 from headstart.media.clip import Clip
-from headstart.models.video_llava.geometry import video_geometry
-from headstart.models.video_llava.prompt import video_prompt
-from headstart.models.video_llava.view import VideoLlavaView
+from headstart.models.video_llava.view import VideoLlavaView, video_geometry, video_prompt
 from headstart.models.view import view_of
 
 

@@ -13,8 +13,7 @@ from headstart.answers.preview import Shown
 from headstart.live.session import LiveSession
 from headstart.live.standing import Standing
 from headstart.live.when import WhenChanged
-from headstart.live.window_answer import WindowAnswer
-from headstart.live.window_question import WindowQuestion
+from headstart.live.window_question import WindowAnswer, WindowQuestion
 from headstart_client.wire import CloseCode
 from headstart_server import metrics
 from headstart_server.live.comparison import Comparison

@@ -22,7 +22,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.live.session import LiveSession
-from headstart.live.sources.clock import MAX_APART_US
+from headstart.live.sources.pace import MAX_APART_US
 from headstart.live.windows import Placement
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from headstart.answers.preview import Preview, Shown
 from headstart.errors import LiveError, MediaError
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 from headstart.live.windows import Windows
 from headstart.media.annex_b import Codec
 from headstart.media.events import SensorSize

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from headstart.live.answer_log import row_of
 from headstart.live.sinks.answer_sink import AnswerSink
 from headstart.live.sources.source import Source
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 from headstart_client.wire import CloseCode
 from headstart_server.live.camera import Camera
 from headstart_server.live.failures import OnFailure

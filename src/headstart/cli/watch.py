@@ -25,7 +25,7 @@ from headstart.live.answer_log import AnswerLog, row_of
 from headstart.live.sinks.answer_sink import AnswerSink, DeliveryCounts
 from headstart.live.sinks.hook import Hook
 from headstart.live.sinks.mqtt import MqttPublisher
-from headstart.live.sources.file import video_file
+from headstart.live.sources.folder import video_file
 from headstart.live.sources.opening import events_beside, open_source
 from headstart.live.sources.source import Source
 from headstart.live.watching import WatchCounts

@@ -15,7 +15,7 @@ from headstart.answers.preview import Shown
 from headstart.cli.screen import AnswerText
 from headstart.cli.terminal import terminal
 from headstart.live.answer_log import row_of
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 
 REFRESHES_PER_SECOND = 12
 

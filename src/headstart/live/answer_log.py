@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from headstart.errors import LiveError
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 
 Row = dict[str, object]
 _BEGINNING = b'{"time": '

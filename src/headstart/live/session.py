@@ -27,8 +27,7 @@ from headstart.engine.session import Session
 from headstart.errors import LiveError
 from headstart.live.standing import Standing
 from headstart.live.when import Always, When
-from headstart.live.window_answer import WindowAnswer
-from headstart.live.window_question import WindowQuestion
+from headstart.live.window_question import WindowAnswer, WindowQuestion
 from headstart.live.windows import GrowingWindows, Landing, Placement, WindowFrames, Windows
 from headstart.media.events import Events
 

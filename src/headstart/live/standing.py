@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
 from headstart.engine.session import Session
-from headstart.live.window_answer import WindowAnswer
-from headstart.live.window_question import WindowQuestion
+from headstart.live.window_question import WindowAnswer, WindowQuestion
 from headstart.live.windows import WindowFrames
 
 LOOK_S = 1.0

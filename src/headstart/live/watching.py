@@ -22,7 +22,7 @@ from headstart.live.sources.opening import open_source
 from headstart.live.sources.source import Source, SourceCounts
 from headstart.live.standing import Standing
 from headstart.live.when import Always, When
-from headstart.live.window_answer import WindowAnswer
+from headstart.live.window_question import WindowAnswer
 from headstart.live.windows import Windows
 
 logger = logging.getLogger(__name__)

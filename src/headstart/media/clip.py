@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
 
 from headstart.errors import MediaError
 from headstart.media.digests import digest_arrays
 from headstart.media.event_files import open_recording
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
-from headstart.media.picture import read_picture
 from headstart.media.video import Video
 
 
@@ -91,3 +91,15 @@ class ClipFiles:
                 stop = MAX_TIME_US if stop_us is None else stop_us - self.events_offset_us
                 events = recording.read(start, stop)
         return events.shifted(self.events_offset_us)
+
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+
+
+def read_picture(path: str | Path) -> NDArray[np.uint8]:
+    """A picture as a viewer shows it, uint8 [height, width, 3], RGB."""
+    try:
+        with Image.open(path) as opened:
+            return np.asarray(ImageOps.exif_transpose(opened).convert("RGB"))
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise MediaError(f"cannot read the picture {path}: {error}; give a JPEG or PNG") from error

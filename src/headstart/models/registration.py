@@ -4,7 +4,7 @@ It is an entry point of the group ``vllm.general_plugins``, so that users of vLL
 by installing the package.
 """
 
-from headstart.models.chat.parts_view import in_parts
+from headstart.models.chat.view import in_parts
 
 IN_PARTS = {
     "Qwen3VLForConditionalGeneration": "qwen3_vl.model:Qwen3VlInPairs",

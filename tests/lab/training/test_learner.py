@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from headstart.models.checkpoint import check_checkpoint
-from headstart.models.video_llava.geometry import video_geometry
+from headstart.models.video_llava.view import video_geometry
 from headstart.models.video_llava.weights import canonical_name, expected_shapes
 from headstart_events.eventgpt.config import EventChatConfig
 from headstart_events.eventgpt.view import EventGptView

@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from headstart.errors import HeadstartError
-from headstart.models.video_llava.prompt import video_prompt
+from headstart.models.video_llava.view import video_prompt
 from headstart_events.eventgpt.prompt import event_prompt
 from headstart_lab.training.packing import Turn, pack
 from headstart_lab.training.template import Prompt, Template

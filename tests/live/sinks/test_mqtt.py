@@ -20,7 +20,7 @@ import pytest
 from headstart.errors import LiveError
 from headstart.live.sinks import mqtt_connection
 from headstart.live.sinks.mqtt import MqttPublisher
-from headstart.live.sinks.mqtt_address import MqttAddress, topic_name
+from headstart.live.sinks.mqtt_connection import MqttAddress, topic_name
 from rig.mosquitto import (
     HAS_PAHO,
     PASSWORD,

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from headstart.live.sources.back_off import BackOff
-from headstart.live.sources.clock import SourceClock
+from headstart.live.sources.pace import SourceClock
+from headstart.live.sources.reconnecting import BackOff
 from rig.footage import is_increasing
 
 

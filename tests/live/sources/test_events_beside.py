@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headstart.errors import MediaError, SourceError
-from headstart.live.sources.file import video_file
+from headstart.live.sources.folder import video_file
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.media.events import Events, SensorSize
 from headstart.media.video import Video

@@ -3,7 +3,7 @@
 import pytest
 
 from headstart.errors import MediaError, SourceError
-from headstart.live.sources.file import video_file
+from headstart.live.sources.folder import video_file
 from headstart.media.video import Video
 from rig.footage import is_increasing, nothing_left, number_of, numbered
 from rig.waiting import wait_until

@@ -4,6 +4,7 @@ The caller never waits. A row is published again until the broker acknowledges i
 meanwhile wait in a bounded queue, and the oldest of them are dropped and counted.
 """
 
+import hashlib
 import json
 import socket
 import ssl
@@ -14,9 +15,7 @@ from contextlib import closing, suppress
 from typing import Self
 
 from headstart.live.sinks.answer_sink import DeliveryCounts
-from headstart.live.sinks.home_assistant import sensor_config
-from headstart.live.sinks.mqtt_address import MqttAddress
-from headstart.live.sinks.mqtt_connection import MqttConnection, MqttMessage, paho
+from headstart.live.sinks.mqtt_connection import MqttAddress, MqttConnection, MqttMessage, paho
 from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
 
 STOP_S = 1.0
@@ -123,3 +122,34 @@ class MqttPublisher:
 
     def _status(self, word: str) -> MqttMessage:
         return MqttMessage(self._address.status_topic, word.encode(), is_retained=True)
+
+
+DISCOVERY_PREFIX = "homeassistant"
+"""Where Home Assistant listens unless it is set up otherwise."""
+MAX_STATE_CHARS = 255
+"""Home Assistant takes no longer state."""
+
+
+def sensor_config(address: MqttAddress, stream: str) -> MqttMessage:
+    """A sensor whose state is the camera's newest answer, and whose attributes are its row."""
+    topic = address.answer_topic(stream)
+    name = _identifier(topic)
+    config = {
+        "name": stream,
+        "unique_id": name,
+        "icon": "mdi:cctv",
+        "state_topic": topic,
+        "value_template": f"{{{{ (value_json.target_text | trim)[:{MAX_STATE_CHARS}] }}}}",
+        "json_attributes_topic": topic,
+        "availability_topic": address.status_topic,
+        "device": {"identifiers": [_identifier(address.prefix)], "name": address.prefix},
+        "origin": {"name": "headstart"},
+    }
+    return MqttMessage(
+        f"{DISCOVERY_PREFIX}/sensor/{name}/config", json.dumps(config).encode(), is_retained=True
+    )
+
+
+def _identifier(text: str) -> str:
+    """Always the same for a text, of the characters that Home Assistant takes."""
+    return f"headstart_{hashlib.sha256(text.encode()).hexdigest()[:16]}"

@@ -3,7 +3,7 @@
 from headstart.live.sinks.answer_sink import AnswerSink
 from headstart.live.sinks.hook import Hook
 from headstart.live.sinks.mqtt import MqttPublisher
-from headstart.live.sinks.mqtt_address import is_broker
+from headstart.live.sinks.mqtt_connection import is_broker
 
 
 def open_sink(url: str) -> AnswerSink:

@@ -12,8 +12,7 @@ from headstart.live.sources.buffered import MAX_WAITING, BufferedSource
 from headstart.live.sources.confined.boxed_stream import StreamLimits
 from headstart.live.sources.confined.shares import Share
 from headstart.live.sources.confined.source import boxed
-from headstart.live.sources.file import video_file
-from headstart.live.sources.folder import folder
+from headstart.live.sources.folder import folder, video_file
 from headstart.live.sources.http_stream import HttpStream
 from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.rtsp.stream import RtspStream

@@ -1,6 +1,7 @@
 """A camera that is connected to again whenever it is lost."""
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,9 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import HeadstartError, SourceError
-from headstart.live.sources.back_off import BackOff
-from headstart.live.sources.clock import SourceClock
-from headstart.live.sources.feed import Connection, FeedCounts
+from headstart.live.sources.buffered import Connection, FeedCounts
+from headstart.live.sources.pace import SourceClock
+
+FIRST_S = 0.5
+LONGEST_S = 30.0
+HELD_S = 10.0
+
+
+class BackOff:
+    """Half a second, doubling up to half a minute; shorter by chance, up to the half of it.
+
+    Chance keeps many cameras, lost at once, from coming back at once.
+    """
+
+    def __init__(self) -> None:
+        self._next_s = FIRST_S
+
+    def after(self, held_s: float) -> float:
+        """The pause after a connection that held so long; one that held well starts anew."""
+        if held_s >= HELD_S:
+            self._next_s = FIRST_S
+        pause_s, self._next_s = self._next_s, min(2 * self._next_s, LONGEST_S)
+        return pause_s * random.uniform(0.5, 1.0)
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """Any vision model of vLLM, asked by its own chat template and vLLM's own processor."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.clip import Clip, ClipFiles
-from headstart.media.picture import SUFFIXES
+from headstart.media.clip import SUFFIXES, Clip, ClipFiles
 from headstart.media.video import Video
 
 NUM_FRAMES = 8
@@ -112,3 +111,26 @@ def timing(indices: Any, fps: float, duration_s: float) -> dict[str, Any]:
         "video_backend": "headstart",
         "do_sample_frames": False,
     }
+
+
+def in_parts(architecture: str) -> str:
+    """The name of our class in vLLM, next to its own."""
+    return f"Headstart{architecture}"
+
+
+@dataclass(frozen=True)
+class PartsView(ChatView):
+    """As any chat; vLLM runs its own model, with our processor in front of it."""
+
+    @property
+    def engine_arguments(self) -> Mapping[str, Any]:
+        """Our class, unless clips stay whole."""
+        if self.frames_per_item is None:
+            return {}
+        ours = [in_parts(architecture) for architecture in self.config.architectures]
+        return {"hf_overrides": {"architectures": ours}}
+
+    @property
+    def whole(self) -> Self:
+        """Without parts, and without our class."""
+        return replace(self, frames_per_item=None)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headstart.models.chat.parts_view import PartsView
+from headstart.models.chat.view import PartsView
 
 
 @dataclass(frozen=True)

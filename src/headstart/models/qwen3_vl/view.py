@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.media.video import Video
-from headstart.models.chat.parts_view import PartsView
-from headstart.models.chat.view import timing
+from headstart.models.chat.view import PartsView, timing
 
 PAIR = 2
 

@@ -14,13 +14,12 @@ from vllm.model_executor.models.utils import (
 from vllm.multimodal import MULTIMODAL_REGISTRY
 
 from headstart.models.projector import Projector
-from headstart.models.video_llava.geometry import video_geometry
 from headstart.models.video_llava.processing import (
     VideoLlavaDummyInputsBuilder,
     VideoLlavaMultiModalProcessor,
     VideoLlavaProcessingInfo,
 )
-from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
+from headstart.models.video_llava.view import VIDEO_PLACEHOLDER, video_geometry
 from headstart.models.video_llava.weights import CANONICAL_NAMES, UNUSED_NAMES
 from headstart.models.vision_language import VisionLanguageModel
 

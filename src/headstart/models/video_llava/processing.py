@@ -15,8 +15,7 @@ from vllm.transformers_utils.processor import cached_image_processor_from_config
 
 from headstart.models.geometry import PictureGeometry
 from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
-from headstart.models.video_llava.geometry import video_geometry
-from headstart.models.video_llava.prompt import VIDEO_PLACEHOLDER
+from headstart.models.video_llava.view import VIDEO_PLACEHOLDER, video_geometry
 from headstart.models.video_parts import VideoPartsProcessor
 
 

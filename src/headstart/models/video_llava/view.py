@@ -7,12 +7,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import MediaError
+from headstart.errors import MediaError, ModelConfigError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.models.checkpoint import check_checkpoint
-from headstart.models.video_llava.geometry import video_geometry
-from headstart.models.video_llava.prompt import CHAT_TEMPLATE, video_prompt
+from headstart.models.geometry import PictureGeometry
 from headstart.models.video_llava.weights import canonical_name, expected_shapes
+
+VIDEO_PLACEHOLDER = "<video>"
+
+
+def video_prompt(question: str, system: str = "") -> str:
+    """The prompt of one question about one video."""
+    before = f"{system} " if system else ""
+    return f"{before}USER: {VIDEO_PLACEHOLDER}\n{question} ASSISTANT:"
+
+
+CHAT_TEMPLATE = (
+    # vLLM's chat routes leave the tokenizer's first token to the template.
+    "{{ bos_token or '' }}"
+    "{% for message in messages %}"
+    "{% if message['role'] == 'assistant' %} ASSISTANT: {{ message['content'] }}"
+    "{% elif message['role'] == 'system' %}{{ message['content'] }}"
+    "{% else %}{% if not loop.first %} {% endif %}USER: {{ message['content'] }}{% endif %}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %} ASSISTANT:{% endif %}"
+)
+"""The same prompt for vLLM's chat routes, which put the placeholder before the question."""
+
+
+def video_geometry(config: Any) -> PictureGeometry:
+    """The geometry of a clip for a ``VideoLlavaConfig``."""
+    if not isinstance(config.vision_feature_layer, int):
+        raise ModelConfigError(
+            f"vision_feature_layer is {config.vision_feature_layer!r}; Video-LLaVA reads one"
+            " layer. Set it to a single integer in config.json (the published value is -2)."
+        )
+    one = PictureGeometry.of_tower(config.vision_config, num_pictures=1)
+    num_frames, rest = divmod(config.video_seq_length, one.tokens_per_picture)
+    if rest or not num_frames:
+        raise ModelConfigError(
+            f"video_seq_length {config.video_seq_length} is not a whole number of frames of"
+            f" {one.tokens_per_picture} tokens. Correct video_seq_length in config.json."
+        )
+    return PictureGeometry.of_tower(config.vision_config, num_frames)
 
 
 @dataclass(frozen=True)
