@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 def last_line_of(name, *arguments):
     search = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     result = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", *map(str, arguments)],
+        [sys.executable, "-m", name, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=True,
@@ -26,7 +26,7 @@ def last_line_of(name, *arguments):
 
 def test_what_is_asked_when_the_scene_changed_is_judged_against_the_truth():
     pytest.importorskip("headstart_lab")
-    figures = last_line_of("when_changed", "--drives", 1, "--seconds", 12)
+    figures = last_line_of("benchmarks.when_changed", "--drives", 1, "--seconds", 12)
     assert figures["windows"] == 6
     rows = figures["key_elements"]
     assert rows["every second window"]["asked"] == 3
@@ -42,7 +42,7 @@ def test_the_ranker_is_timed_and_compared_with_memory(tmp_path):
     log = tmp_path / "log.jsonl"
     row = {"question": "q", "target_tokens": [n % 7 for n in range(90)]}
     log.write_text("\n".join([json.dumps(row)] * 30))
-    figures = last_line_of("ranker", log, "--learn-from", 0.5)
+    figures = last_line_of("benchmarks.ranker", log, "--learn-from", 0.5)
     for name in ("memory", "ranker, frozen", "ranker, online"):
         assert figures[name]["tokens_per_pass"] > 1
         assert 0 < figures[name]["draft_ms_p50"] <= figures[name]["draft_ms_p99"]
@@ -55,7 +55,9 @@ def test_a_bridges_drafts_are_timed_and_taken_apart(tmp_path):
     log = tmp_path / "log.jsonl"
     row = {"question": "q", "target_tokens": [300 + 7 * n for n in range(60)]}
     log.write_text("\n".join([json.dumps(row)] * 12))
-    figures = last_line_of("bridge", log, "--bridge", lab.INSTALLED / "bridge", "--answers", 6)
+    figures = last_line_of(
+        "benchmarks.bridge", log, "--bridge", lab.INSTALLED / "bridge", "--answers", 6
+    )
     assert figures["tokens_per_pass"] > 1
     assert figures["drafts"] >= 6
     assert figures["readings_per_draft"] >= 1

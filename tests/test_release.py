@@ -17,7 +17,10 @@ ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / ".ci" / "distributions.py"
 VERSION = (ROOT / "VERSION").read_text().strip()
 OLDEST_PYTHON = (3, 11)
-BUILT_FROM = ("pyproject.toml", "VERSION", "README.md", "LICENSE", "src", "lab", ".ci")
+BESIDE = sorted(project.parent.name for project in ROOT.glob("*/pyproject.toml"))
+"""The folders of the distributions beside headstart."""
+BUILT_FROM = ("pyproject.toml", "VERSION", "README.md", "LICENSE", "src", *BESIDE, ".ci")
+DISTRIBUTIONS = ("headstart", *(f"headstart_{folder}" for folder in BESIDE))
 
 
 def checkout(place: Path) -> Path:
@@ -74,14 +77,14 @@ def test_two_builds_are_the_same_bytes(built):
     assert digests[0] == digests[1]
     assert set(digests[0]) == {
         f"{name}-{VERSION}{kind}"
-        for name in ("headstart", "headstart_lab")
+        for name in DISTRIBUTIONS
         for kind in (".tar.gz", "-py3-none-any.whl")
     }
 
 
 @pytest.mark.slow
 def test_a_wheel_can_be_built_from_each_sdist_alone(built, tmp_path):
-    for name in ("headstart", "headstart_lab"):
+    for name in DISTRIBUTIONS:
         with tarfile.open(built[0] / f"{name}-{VERSION}.tar.gz") as archive:
             assert not [member for member in archive if member.issym()]
             archive.extractall(tmp_path, filter="data")
@@ -112,15 +115,16 @@ def test_a_tag_of_another_version_is_not_built(tmp_path):
 
 
 def test_no_other_file_says_the_version():
-    for name in ("pyproject.toml", "lab/pyproject.toml"):
+    for name in ("pyproject.toml", *(f"{folder}/pyproject.toml" for folder in BESIDE)):
         project = tomllib.loads((ROOT / name).read_text())
         assert "version" not in project["project"]
         assert project["tool"]["setuptools"]["dynamic"]["version"] == {"file": "VERSION"}
-    assert (ROOT / "lab" / "VERSION").resolve() == ROOT / "VERSION"
+    for folder in BESIDE:
+        assert (ROOT / folder / "VERSION").resolve() == ROOT / "VERSION"
 
 
 def test_the_source_is_python_that_the_oldest_version_reads():
-    for folder in ("src", "lab", "rig", "tests", "benchmarks", "examples", ".ci"):
+    for folder in ("src", *BESIDE, "rig", "tools", "tests", "benchmarks", "examples", ".ci"):
         for module in (ROOT / folder).rglob("*.py"):
             ast.parse(module.read_text(), filename=str(module), feature_version=OLDEST_PYTHON)
 
@@ -128,8 +132,9 @@ def test_the_source_is_python_that_the_oldest_version_reads():
 def test_the_oldest_python_is_the_same_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     oldest = ".".join(map(str, OLDEST_PYTHON))
-    lab = tomllib.loads((ROOT / "lab" / "pyproject.toml").read_text())
-    assert project["project"]["requires-python"] == lab["project"]["requires-python"]
+    for folder in BESIDE:
+        other = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())
+        assert project["project"]["requires-python"] == other["project"]["requires-python"]
     assert project["project"]["requires-python"].startswith(f">={oldest},")
     assert project["tool"]["ruff"]["target-version"] == "py" + oldest.replace(".", "")
     assert project["tool"]["mypy"]["python_version"] == oldest

@@ -65,7 +65,7 @@ def ask_target(headstart, clip, words, name, max_tokens):
         record = RequestRecord(uuid.uuid4().hex, now_s, now_s)
         with target.front_end.engine.recording(record):
             question, tags = Question(words, clip, max_tokens), RequestTags(name=name)
-            outputs = await target._generate(question, None, tags, record, streaming=False)
+            outputs = await target._generate(question, tags, record, streaming=False)
             (output,) = [output async for output in outputs]
         said = output.outputs[0]
         return target_module._answer(said.text, said, record, None)

@@ -15,7 +15,7 @@ def test_no_setting_of_the_slice_changes_a_token(tmp_path):
     TinyVideoLlava().save(tmp_path / "target")
     TinyEventGpt().save(tmp_path / "drafter")
     figures = last_line_of(
-        "lossless",
+        "tests.soak.lossless",
         *("--pair", tmp_path, "--output", tmp_path),
         *("--questions", 42, "--max-tokens", 24, "--settings", 1, "--seed", SEED_OF_A_CASCADE),
     )

@@ -19,11 +19,13 @@ def test_it_is_tried_when_an_engine_starts():
 def test_where_it_fails_a_benchmark_that_goes_without_it_shows_another_law():
     if verifies_sampled():
         pytest.skip("drafts of sampled answers are verified rightly here")
-    assert last_line_of("sampling_law", "--samples", 2000, "--unguarded")["p_value"] < 1e-6
+    assert (
+        last_line_of("tests.soak.sampling_law", "--samples", 2000, "--unguarded")["p_value"] < 1e-6
+    )
 
 
 def test_with_the_kernel_put_right_drafts_leave_the_law_as_it_is():
-    figures = last_line_of("sampling_law", "--samples", 6000, "--mended")
+    figures = last_line_of("tests.soak.sampling_law", "--samples", 6000, "--mended")
     assert figures["accepted_tokens"] > 300
     # Wrong temperatures give less than 1e-100 (--unguarded); the law itself hardly ever this.
     assert figures["p_value"] > 1e-6
