@@ -6,7 +6,7 @@ event model saw at the same place of the picture and on average. It goes evenly 
 frame, of which the newest events say least, to the newest one.
 
 It is for study: no engine reads it, for an answer by it has not looked at the clip and loses to one
-frame shown (docs/approximate.md).
+frame shown (docs/promise.md).
 """
 
 from dataclasses import dataclass
