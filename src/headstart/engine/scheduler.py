@@ -303,8 +303,9 @@ class HeadstartScheduler(Scheduler):
         """The running requests for which a draft may pay. The others have none from before."""
         # A drafter elsewhere follows every pass of an answer.
         resting = self._cascade.resting if self._channel is None else ()
-        awake = {n for n, one in self._states.items() if one.drafted and one.drafted not in resting}
-        return [one for one in self.running if one.request_id in awake] if awake else []
+        running = self.running if len(resting) < self._cascade.num_open else ()
+        states = [(one, self._states[one.request_id].drafted) for one in running]
+        return [one for one, drafted in states if drafted and drafted not in resting]
 
     def _update_after_schedule(self, scheduler_output: SchedulerOutput) -> None:
         for new in scheduler_output.scheduled_new_reqs if not self.has_mamba_layers else ():

@@ -75,6 +75,8 @@ class Cascade:
         self._failed: dict[str, set[str]] = {}
         """Drafters that failed, and the tenants of the requests on which they did."""
         self._resting = Resting()
+        self.num_open = 0
+        """Requests that were begun and not finished."""
         self._clock = clock
 
     @property
@@ -87,6 +89,7 @@ class Cascade:
         for source, drafter in self._drafting(request.stream.tenant):
             with self._dismissing(source, request.stream.tenant):
                 drafter.begin(request)
+        self.num_open += 1
         return DraftedRequest(request, DraftBoard(self._vocabulary))
 
     def post(self, drafted: DraftedRequest, draft: Draft) -> None:
@@ -202,6 +205,7 @@ class Cascade:
         """
         if not drafted.end():
             return
+        self.num_open -= 1
         self._resting.wake(drafted)
         if answer:
             self._judge(drafted, answer)
