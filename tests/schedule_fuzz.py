@@ -26,7 +26,7 @@ from typing import Any
 from vllm.v1.core.sched.scheduler import Scheduler
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS
-from headstart.engine.paced_steps import cuts_prompts
+from headstart.engine.prompt_pace import cuts_prompts
 from headstart.errors import DraftingError
 from rig.measurement import Measurement
 from rig.schedule_engine import scheduler

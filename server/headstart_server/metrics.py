@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from headstart.answers.timeline import Stage, Timeline
 from headstart.engine.request_record import RequestRecord
 from headstart.live.window_question import WindowAnswer
-from headstart.speculation.verdict import Verdict, by_source, is_fused
+from headstart.speculation.draft import Verdict, by_source, is_fused
 from headstart_server.settings import Limits
 
 REQUESTS = Counter("headstart_requests", "Requests answered, by status.", ["status"])

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
     from headstart.engine.headstart import Headstart
-    from headstart.engine.manner import Manner
     from headstart.engine.options import EventDrafter, EventTower, Sources
+    from headstart.engine.question import Manner
     from headstart.engine.session import Session
     from headstart.errors import HeadstartError
     from headstart.live.session import LiveSession
@@ -34,7 +34,7 @@ _HOMES = {
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
     "LiveSession": "headstart.live.session",
-    "Manner": "headstart.engine.manner",
+    "Manner": "headstart.engine.question",
     "Preview": "headstart.answers.preview",
     "Retracted": "headstart.answers.preview",
     "Session": "headstart.engine.session",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.engine.manner import Manner
+from headstart.engine.question import Manner
 from headstart.engine.target import _margins
 from headstart_research.bench.equality import (
     ALONE,

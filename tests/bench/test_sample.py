@@ -4,8 +4,7 @@ import json
 
 from headstart.answers.answer import Answer
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.speculation.draft import Draft
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.draft import Draft, Verdict
 from headstart_research.bench.sample import Sample
 
 PLACE = {

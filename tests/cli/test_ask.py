@@ -9,8 +9,7 @@ from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.cli.screen import AnswerScreen
 from headstart.cli.starting import engine_arguments
 from headstart.cli.timeline import stage_table, verdict_table
-from headstart.speculation.draft import Draft
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.draft import Draft, Verdict
 
 
 def test_engine_arguments_are_json_where_they_parse():

@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from types import SimpleNamespace
 
-from headstart.engine.affinity import data_parallel_rank, rank_of
+from headstart.engine.engine_client import data_parallel_rank, rank_of
 from headstart.speculation.drafter import StreamKey
 
 KEYS = [StreamKey(tenant, f"camera-{n}") for tenant in ("", "north") for n in range(500)]
@@ -14,7 +14,7 @@ KEYS = [StreamKey(tenant, f"camera-{n}") for tenant in ("", "north") for n in ra
 def test_another_process_finds_the_same_rank():
     program = (
         "from headstart.speculation.drafter import StreamKey\n"
-        "from headstart.engine.affinity import rank_of\n"
+        "from headstart.engine.engine_client import rank_of\n"
         "print([rank_of(StreamKey('north', f'camera-{n}'), 4) for n in range(20)])"
     )
     told = subprocess.run(

@@ -16,7 +16,7 @@ from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features
 from headstart.engine.question import Question
 from headstart.errors import CollectError, DraftingError, TrainingError
-from headstart.speculation.verdict import by_source
+from headstart.speculation.draft import by_source
 from rig.waiting import wait_until
 from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
 from tests.engine.drafts import ask_target, drafter_of

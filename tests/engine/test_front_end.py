@@ -14,8 +14,7 @@ from tokenizers.decoders import DecodeStream
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.engine.drafter.messages import Drafted
 from headstart.engine.front_end import FrontEnd
-from headstart.engine.manner import Manner
-from headstart.engine.question import Question
+from headstart.engine.question import Manner, Question
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.engine.session import Session

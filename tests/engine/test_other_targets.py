@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.options import SchedulerOptions, Sources
-from headstart.engine.report import Report
+from headstart.engine.request_record import Report
 from headstart.engine.startup import drafting_arguments
 from headstart_lab.tiny import PLACEHOLDERS
 from headstart_lab.tokenizer import train_tokenizer
@@ -166,7 +166,7 @@ def test_what_was_said_on_a_stream_is_drafted_there(target, rng):
 def test_a_sampled_answer_gets_no_draft_where_that_is_not_safe(target, rng):
     from vllm import SamplingParams
 
-    from headstart.engine.sampling_check import verifies_sampled
+    from headstart.engine.withheld_drafts import verifies_sampled
 
     if verifies_sampled():
         pytest.skip("this vLLM verifies drafts of sampled answers rightly")

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("vllm")
 from headstart.engine.options import Sources
-from headstart.engine.paced_steps import cuts_prompts
+from headstart.engine.prompt_pace import cuts_prompts
 from rig.schedule_harness import Player, scheduler
 from tests.engine.test_scheduler_decisions import Fixed, asked, begin_answering
 

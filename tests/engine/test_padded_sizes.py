@@ -4,7 +4,7 @@ pytest.importorskip("vllm")
 from vllm.config import CompilationConfig
 from vllm.config.compilation import CUDAGraphMode
 
-from headstart.engine.padded_sizes import padded_sizes
+from headstart.engine.pass_clock import padded_sizes
 
 
 def test_steps_are_padded_to_the_sizes_that_were_captured():

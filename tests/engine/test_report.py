@@ -1,8 +1,7 @@
 """What a finished answer tells of its passes."""
 
-from headstart.engine.report import PassRecord, Report
-from headstart.speculation.draft import NOTHING, Draft
-from headstart.speculation.verdict import Verdict
+from headstart.engine.request_record import PassRecord, Report
+from headstart.speculation.draft import NOTHING, Draft, Verdict
 
 
 def test_passes_with_and_without_drafts_are_told_in_order():

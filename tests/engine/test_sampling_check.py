@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("vllm")
-from headstart.engine.sampling_check import verifies_sampled
+from headstart.engine.withheld_drafts import verifies_sampled
 from rig.schedule_engine import scheduler
 from tests.test_benchmarks import last_line_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.engine.text_ids import text_vocabulary
+from headstart.engine.model import text_vocabulary
 from tests.models.oracle import BLOCK_SIZE, Asked, random_asked, random_clip
 
 pytestmark = pytest.mark.engine

@@ -10,7 +10,7 @@ from vllm.v1.kv_cache_interface import MambaSpec
 
 from headstart.engine.options import MAX_VERIFIED_TOKENS, Sources, check_drafting
 from headstart.engine.prompt_pace import PromptPace
-from headstart.engine.whole_answer import num_until_stop
+from headstart.engine.request_state import num_until_stop
 from headstart.errors import DraftingError
 from headstart.speculation.pass_costs import PassCosts
 from rig.schedule_harness import (

@@ -1,7 +1,6 @@
 """Whose time in the tower is whose, and that nothing piles up."""
 
-from headstart.engine import vision_times
-from headstart.engine.vision_times import VisionTimes
+from headstart.engine.engine_client import MAX_VISION_TIMES, VisionTimes
 
 
 class Registry:
@@ -33,12 +32,12 @@ def test_the_slowest_worker_counts_and_a_time_is_taken_once():
 
 def test_times_nobody_asks_for_do_not_pile_up_here_or_in_vllm():
     times, renderer = VisionTimes(), Renderer()
-    for number in range(vision_times.MAX_KEPT + 5):
+    for number in range(MAX_VISION_TIMES + 5):
         times.note([{f"ask-{number}-x": took(0.1)}], renderer)
-    assert len(times) == vision_times.MAX_KEPT
+    assert len(times) == MAX_VISION_TIMES
     assert times.take("ask-4-") == 0  # the oldest went
     assert times.take("ask-5-") == 0.1
-    assert renderer._mm_timing_registry.times_read == vision_times.MAX_KEPT + 5
+    assert renderer._mm_timing_registry.times_read == MAX_VISION_TIMES + 5
 
 
 def test_a_renderer_that_keeps_nothing_is_left_alone():

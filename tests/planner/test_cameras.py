@@ -2,10 +2,10 @@
 
 import pytest
 
-from headstart.speculation.survival import Survival
 from headstart_research.planning.cameras import Cameras, percentile
 from headstart_research.planning.costs import Costs
 from headstart_research.planning.live import LiveWindow, live_forecasts
+from headstart_research.planning.survival import Survival
 
 COSTS = Costs(prefill_s=0.4, step_s=0.018, verify_token_s=0.0004)
 WINDOW = LiveWindow(num_frames=8, window_s=2.0, every_s=2.0, feed_s=0.08)

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from random import Random
 
-from headstart.speculation.survival import Survival
 from headstart_research.planning.cameras import Cameras, percentile
 from headstart_research.planning.costs import Costs
 from headstart_research.planning.engine_model import Asked, EngineModel, Questions
 from headstart_research.planning.live import LiveWindow
+from headstart_research.planning.survival import Survival
 
 SURE = Questions(
     Costs(0.05, 0.01), LiveWindow(8, 2.0, 2.0, 0.01), 33, Survival((1.0,) * 32), half_warm_answers=2

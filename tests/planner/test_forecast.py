@@ -5,9 +5,9 @@ import random
 import pytest
 
 from headstart.errors import PlanningError
-from headstart.speculation.survival import Survival
 from headstart_research.planning.costs import Costs, DrafterCosts
 from headstart_research.planning.forecast import bare, break_even_accepted, drafted, one_fused_block
+from headstart_research.planning.survival import Survival
 
 RECORDED = Costs(prefill_s=0.326, step_s=0.0138)
 

@@ -8,7 +8,7 @@ import pytest
 
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
-from headstart.speculation.question_mark import question_mark
+from headstart.speculation.stream_memory import question_mark
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.taking import PIECE_TOKENS
 from headstart_server.memory.seal import Seal, tokenizer_name

@@ -10,10 +10,8 @@ import pytest
 
 from headstart.answers.preview import PreviewText
 from headstart.answers.timeline import Stage
-from headstart.engine.report import Report
-from headstart.engine.request_record import RequestRecord
-from headstart.speculation.draft import Draft
-from headstart.speculation.verdict import Verdict
+from headstart.engine.request_record import Report, RequestRecord
+from headstart.speculation.draft import Draft, Verdict
 from headstart_server.access_log import AccessLog
 from headstart_server.admission import Admission
 from headstart_server.answer_fields import draft_counts

@@ -31,7 +31,7 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports 
 from headstart import Answer, Clip, Headstart, Sources
 from headstart.engine.model import Model
 from headstart.engine.options import event_model
-from headstart.speculation.verdict import by_source
+from headstart.speculation.draft import by_source
 from headstart_lab.language.questions import Question
 from headstart_lab.pair import Pair, find_pair
 from headstart_lab.split import Split

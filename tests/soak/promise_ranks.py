@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.affinity import data_parallel_rank
+from headstart.engine.engine_client import data_parallel_rank
 from headstart.speculation.drafter import StreamKey
 from tests.engine.promise_engine import Ask, Said
 

@@ -5,7 +5,7 @@
 A random Llama of eight tokens says three of them; the chance of each of the 512 outcomes is known
 from transformers. vLLM samples with drafts handed to every request, and the counts are held
 against the law by chi-square. vLLM 0.32 spreads temperatures wrongly on a CPU
-(`headstart.engine.sampling_check`), so there headstart withholds drafts from sampled answers; with
+(`headstart.engine.withheld_drafts`), so there headstart withholds drafts from sampled answers; with
 --mended the kernel is put right, in this process, and drafts are verified; with --unguarded they
 are verified with the kernel as it is. Prints a JSON line last.
 """
@@ -100,7 +100,7 @@ def sampled(directory: Path, options: argparse.Namespace) -> tuple[Counter[tuple
     from vllm import LLM, SamplingParams
 
     from headstart.engine.options import SchedulerOptions, Sources
-    from headstart.engine.report import Report
+    from headstart.engine.request_record import Report
     from headstart.engine.startup import drafting_arguments
 
     llm = LLM(

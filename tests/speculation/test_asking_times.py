@@ -2,11 +2,11 @@
 
 import pytest
 
-from headstart.speculation.asking_times import AskingTimes
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import MAX_JUDGING_S, Cascade
+from headstart.speculation.draft import Verdict
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.expectations import AskingTimes
 from headstart.speculation.vocabulary import TextVocabulary
 
 STEP_S = 0.010

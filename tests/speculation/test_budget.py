@@ -43,7 +43,7 @@ class Budgeted:
     ) -> int:
         self.budget.pass_begins(batch)
         survival = self.earnings.survival(key, camera, kind)
-        return self.budget.draft_length(survival.shares, max_tokens)
+        return self.budget.draft_length(survival, max_tokens)
 
 
 def later(*passes: tuple[int, int]) -> list[Judged]:
@@ -264,7 +264,7 @@ def test_tokens_that_only_fill_up_a_padded_size_are_free():
     assert unpadded.length(GOOD) < 3
     # What one request takes is no longer free for the next.
     budget.budget.pass_begins(2)
-    survival = earnings.survival(GOOD, CAMERA, LATER).shares
+    survival = earnings.survival(GOOD, CAMERA, LATER)
     assert budget.budget.draft_length(survival, 32) == 2
     budget.budget.spend(2)
     assert budget.budget.draft_length(survival, 32) == 0
@@ -277,6 +277,6 @@ def test_a_pass_with_the_prompt_never_goes_without_a_draft_for_comparison():
         assert budgeted.length(GOOD) > 0
         budgeted.budget.pass_ended(16, 0.020)
     assert budgeted.length(GOOD) == 0
-    shares = budgeted.earnings.survival(GOOD, CAMERA, LATER).shares
+    shares = budgeted.earnings.survival(GOOD, CAMERA, LATER)
     assert budgeted.budget.draft_length(shares, 32, with_prompt=True) > 0
     assert budgeted.length(GOOD) == 0  # the next pass that only decodes is still the one

@@ -8,11 +8,10 @@ import pytest
 from headstart.speculation.always_wrong import AlwaysWrong
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
-from headstart.speculation.draft import NOTHING, Draft
+from headstart.speculation.draft import NOTHING, Draft, Verdict
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.ngram import Ngram
-from headstart.speculation.verdict import Verdict
 from headstart.speculation.vocabulary import TextVocabulary
 
 TEXT = TextVocabulary(1000)

@@ -19,7 +19,7 @@ def test_a_tenant_of_many_streams_makes_nobody_else_forget():
         earnings.credit("drafter", Stream("loud", str(number)), [Judged(OPENING, 8, 0)])
     assert len(earnings) == 20
     assert earnings.survival("drafter", quiet, OPENING) == judged
-    assert earnings.survival("drafter", Stream("loud", "new"), OPENING).shares[0] < 0.1
+    assert earnings.survival("drafter", Stream("loud", "new"), OPENING)[0] < 0.1
 
 
 def draft(start: int, match: int) -> Draft:
@@ -38,12 +38,12 @@ def test_a_short_match_is_not_believed_because_long_ones_were_right():
     long, short = kind_of(draft(40, 16)), kind_of(draft(40, 1))
     for _ in range(20):
         earnings.credit("memory", camera, [Judged(long, 32, 30), Judged(short, 32, 1)])
-    assert earnings.survival("memory", camera, long).shares[20] > 0.4
-    assert earnings.survival("memory", camera, short).shares[3] < 0.1
+    assert earnings.survival("memory", camera, long)[20] > 0.4
+    assert earnings.survival("memory", camera, short)[3] < 0.1
     # A match of a length never seen is expected to be as later drafts are together.
     middle = earnings.survival("memory", camera, kind_of(draft(40, 5)))
     assert middle == earnings.survival("memory", camera, LATER)
-    assert 0.3 < middle.shares[3] < 0.7
+    assert 0.3 < middle[3] < 0.7
     # Whether to ask is decided by the best that may come, in which order by the usual.
-    assert earnings.best_survival("memory", camera, is_opening=False).shares[20] > 0.4
+    assert earnings.best_survival("memory", camera, is_opening=False)[20] > 0.4
     assert earnings.accepted("memory", camera, is_opening=False) < 25

@@ -3,8 +3,8 @@ from random import Random
 import pytest
 
 from headstart.errors import DraftingError
+from headstart.speculation.draft import num_agreeing
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.verdict import num_agreeing
 from tests.speculation.scripted import RUBBISH, Script, Scripted
 
 STREAM = StreamKey("", "")

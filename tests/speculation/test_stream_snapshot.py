@@ -8,7 +8,7 @@ import pytest
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
-from headstart.speculation.question_mark import question_mark
+from headstart.speculation.stream_memory import question_mark
 from headstart.speculation.stream_snapshot import MAX_ANSWERS, MAX_TOKENS, StreamSnapshot
 
 FRONT = StreamKey("north", "front")

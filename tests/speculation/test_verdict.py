@@ -1,7 +1,6 @@
 from random import Random
 
-from headstart.speculation.draft import Draft
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.draft import Draft, Verdict
 
 
 def accepted(drafted, said):

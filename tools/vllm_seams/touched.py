@@ -30,6 +30,8 @@ BY_HAND = {
         "vllm.v1.engine.async_llm.AsyncLLM.shutdown",
         "vllm.outputs.RequestOutput",
         "vllm.outputs.CompletionOutput",
+        f"{_RUNNER}.get_encoder_timing_stats",
+        f"{_RENDERER}._mm_timing_registry",
     ),
     "headstart/engine/engine_memory.py": (
         f"{_CORE_CLIENT}.AsyncMPClient.call_utility_all_async",
@@ -55,10 +57,6 @@ BY_HAND = {
         "vllm.v1.engine.llm_engine.LLMEngine.step",
         "vllm.v1.engine.llm_engine.LLMEngine.add_request",
         f"{_RENDERER}.render_cmpl",
-    ),
-    "headstart/engine/vision_times.py": (
-        f"{_RUNNER}.get_encoder_timing_stats",
-        f"{_RENDERER}._mm_timing_registry",
     ),
     "headstart/engine/vllm_patches.py": (
         f"{_RUNNER}.sample_tokens",

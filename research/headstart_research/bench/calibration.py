@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.speculation.survival import Survival
 from headstart_research.bench.methods import TIMED
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.bench.sample import Sample
 from headstart_research.planning.costs import Costs
 from headstart_research.planning.forecast import break_even_accepted, passes_after_first
+from headstart_research.planning.survival import Survival
 
 
 @dataclass(frozen=True, slots=True)

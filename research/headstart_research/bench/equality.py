@@ -15,8 +15,8 @@ from typing import Any
 
 from headstart.answers.answer import Answer
 from headstart.engine.headstart import Headstart
-from headstart.engine.manner import Manner
 from headstart.engine.options import Sources
+from headstart.engine.question import Manner
 from headstart_research.bench.asker import Asker, FrameByFrame, WholeClip
 from headstart_research.bench.methods import Method
 from headstart_research.bench.result import BARE

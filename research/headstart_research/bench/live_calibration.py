@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from headstart.errors import PlanningError
-from headstart.speculation.survival import Survival
 from headstart_research.bench.calibration import at_pace, drafting_costs, paces, survival_of
 from headstart_research.bench.methods import FED, LIVE_OWN
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.planning.costs import Costs
+from headstart_research.planning.survival import Survival
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.log_lines import log_lines
-from headstart.speculation.memory_log import MAX_ID
+from headstart.speculation.memory_log import MAX_ID, log_lines
 
 Tokenize = Callable[[str], Sequence[int]]
 

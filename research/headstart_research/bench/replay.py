@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headstart.errors import ReplayError
 from headstart.speculation.bridge import RememberingBridge
-from headstart.speculation.draft import Draft
+from headstart.speculation.draft import Draft, Verdict
 from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
 from headstart.speculation.memory import Memory
@@ -25,7 +25,6 @@ from headstart.speculation.registry import (
     build_cascade,
     registration,
 )
-from headstart.speculation.verdict import Verdict
 from headstart.speculation.vocabulary import TextVocabulary
 from headstart_research.bench.baselines import (
     FiveGram,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import CollectError
-from headstart.speculation.log_lines import log_lines
-from headstart.speculation.memory_log import MAX_ID
+from headstart.speculation.memory_log import MAX_ID, log_lines
 from headstart_research.collect.gathering import Piece
 from headstart_research.collect.record import Record
 from headstart_research.collect.shard import Shard

@@ -15,8 +15,8 @@ from headstart.bridges.pooling import Features
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
-from headstart.engine.manner import Manner
 from headstart.engine.model import Model
+from headstart.engine.question import Manner
 from headstart.engine.startup import model_arguments
 from headstart.engine.target import Target, start_engine
 from headstart.errors import CollectError

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import PlanningError
-from headstart.speculation.survival import Survival
 from headstart_research.bench.live_calibration import live_calibration
 from headstart_research.bench.result import BenchResult
 from headstart_research.planning.cameras import Cameras
@@ -14,6 +13,7 @@ from headstart_research.planning.costs import Costs
 from headstart_research.planning.fleet.plan import Bursts, Failures
 from headstart_research.planning.fleet.size import EngineSize
 from headstart_research.planning.live import LiveWindow
+from headstart_research.planning.survival import Survival
 
 TABLES = ("calibration", "camera", "engine", "failures", "bursts")
 

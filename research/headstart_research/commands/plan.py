@@ -10,11 +10,11 @@ from rich.table import Table
 
 from headstart.cli.errors import report_errors
 from headstart.errors import PlanningError
-from headstart.speculation.survival import Survival
 from headstart_research.commands.plan_live import print_live_plan
 from headstart_research.planning.costs import Costs, DrafterCosts
 from headstart_research.planning.forecast import bare, break_even_accepted, drafted, one_fused_block
 from headstart_research.planning.live import LiveWindow
+from headstart_research.planning.survival import Survival
 
 DRAFT_LENGTHS = (2, 4, 8, 16, 32)
 ACCEPTANCES = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headstart.speculation.survival import Survival
 from headstart_research.planning.cameras import Cameras, Load, percentile
 from headstart_research.planning.costs import Costs, DrafterCosts
 from headstart_research.planning.live import LiveForecast, LiveWindow, live_forecasts
+from headstart_research.planning.survival import Survival
 
 LABELS = {
     "bare": "bare vLLM, the window whole",

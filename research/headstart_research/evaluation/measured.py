@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from headstart.speculation.survival import Survival
 from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.replay import DraftLimits, Replay, ReplayedAnswer, replay
 from headstart_research.evaluation.contenders import Contender
@@ -19,6 +18,7 @@ from headstart_research.evaluation.resampling import (
 )
 from headstart_research.evaluation.timed import DraftTimes, Timed
 from headstart_research.evaluation.workload import HeldOutAnswer, Workload
+from headstart_research.planning.survival import Survival
 
 LIMITS = DraftLimits(first=64, later=32)
 

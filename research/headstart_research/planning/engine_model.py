@@ -14,9 +14,9 @@ from itertools import islice, takewhile
 from operator import neg
 from random import Random
 
-from headstart.speculation.survival import Survival
 from headstart_research.planning.costs import Costs
 from headstart_research.planning.live import LiveWindow
+from headstart_research.planning.survival import Survival
 
 KNOWN_ANSWERS = 1000
 """Answers of a stream after which its drafts are all that they come to be."""

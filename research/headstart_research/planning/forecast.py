@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from headstart.errors import PlanningError
-from headstart.speculation.survival import Survival
 from headstart_research.planning.costs import Costs
+from headstart_research.planning.survival import Survival
 
 
 @dataclass(frozen=True, slots=True)

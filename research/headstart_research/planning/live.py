@@ -8,9 +8,9 @@ a pass. There is next to no time to draft, so drafts are what memory has ready.
 from dataclasses import dataclass, replace
 
 from headstart.errors import PlanningError
-from headstart.speculation.survival import Survival
 from headstart_research.planning.costs import Costs
 from headstart_research.planning.forecast import Forecast, bare, drafted
+from headstart_research.planning.survival import Survival
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headstart.engine.headstart import Headstart
 from headstart.engine.loop_thread import EngineLoop
-from headstart.engine.manner import Manner
+from headstart.engine.question import Manner
 from headstart.engine.session import Session
 from headstart.engine.target import Target
 from headstart.speculation.drafter import StreamKey

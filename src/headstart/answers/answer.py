@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from headstart.answers.timeline import Timeline
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.draft import Verdict
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from headstart.cli.screen import AnswerScreen
 from headstart.cli.starting import engine_arguments, start_headstart
 from headstart.cli.terminal import terminal
 from headstart.cli.timeline import stage_table, verdict_table
-from headstart.engine.manner import Manner
-from headstart.engine.question import schema_text
+from headstart.engine.question import Manner, schema_text
 from headstart.errors import MediaError, SchemaError
 from headstart.media.clip import ClipFiles
 from headstart.media.events import SensorSize

@@ -14,7 +14,7 @@ from headstart.engine.interrupts import interrupts_kept
 
 if TYPE_CHECKING:
     from headstart.engine.headstart import Headstart
-    from headstart.engine.manner import Manner
+    from headstart.engine.question import Manner
 
 
 def start_headstart(

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from headstart.answers.stage_colours import STAGE_COLOURS
 from headstart.answers.timeline import Stage, Timeline
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.draft import Verdict
 
 _BAR_WIDTH = 40
 

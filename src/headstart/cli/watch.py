@@ -18,7 +18,7 @@ from headstart.cli.starting import engine_arguments, start_headstart
 from headstart.cli.terminal import terminal
 from headstart.cli.watch_output import OutputForm, output_of
 from headstart.engine.interrupts import interrupts_kept
-from headstart.engine.manner import Manner
+from headstart.engine.question import Manner
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of

@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from headstart.engine.affinity import data_parallel_rank
-from headstart.engine.engine_client import EngineClient
+from headstart.engine.engine_client import EngineClient, data_parallel_rank
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.stream_snapshot import StreamSnapshot
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.manner import Manner
+from headstart.engine.question import Manner
 from headstart.media.video import Video
 from headstart.speculation.drafter import StreamKey
 

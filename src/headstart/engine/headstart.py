@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
-from headstart.engine.manner import Manner
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, EventTower, Sources, event_model
+from headstart.engine.question import Manner
 from headstart.engine.session import Session
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import StreamKey

@@ -9,6 +9,7 @@ from headstart.engine.model_name import check_name
 from headstart.errors import DraftingError, EngineStartError, ModelConfigError
 from headstart.models.chat.view import ChatView
 from headstart.models.view import PicturesView, View, view_of
+from headstart.speculation.vocabulary import TextVocabulary
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
 CPU_KV_CACHE_BYTES = 4 * 2**30
@@ -61,6 +62,24 @@ class Model:
 
         pieces = AutoTokenizer.from_pretrained(self.name).get_vocab()
         return {piece: id for piece, id in pieces.items() if id < self.view.num_text_ids}
+
+
+def text_vocabulary(hf_config: Any) -> TextVocabulary:
+    """Everything in the vocabulary but the ids the config names as placeholders or marks.
+
+    Configs name them ``image_token_index``, ``video_token_id``, ``bos_token_id`` and the like.
+    The token that ends an answer is as good a draft as any.
+    """
+    text_config = hf_config.get_text_config()
+    named = {
+        value
+        for config in (hf_config, text_config)
+        for name, value in config.to_dict().items()
+        if name.endswith(("_token_id", "_token_index"))
+        and not name.startswith("eos_")
+        and isinstance(value, int)
+    }
+    return TextVocabulary.of(text_config.vocab_size, named)
 
 
 def _showing(view: View, num_frames: int) -> View:

@@ -1,11 +1,12 @@
 """Times the engine's passes, from which the draft budget and the pace of prompts learn."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vllm.config import CompilationConfig
     from vllm.v1.core.sched.output import SchedulerOutput
 
 
@@ -62,3 +63,15 @@ class PassClock:
             else:
                 prompts += num_tokens - num_drafted
         return TimedPass(tuple(answers), drafted, prompts, seconds)
+
+
+def padded_sizes(config: "CompilationConfig") -> Sequence[int]:
+    """The sizes that vLLM pads steps to, in order; none where it has captured nothing.
+
+    A token that only fills up a size is free.
+    """
+    from vllm.config.compilation import CUDAGraphMode
+
+    if config.cudagraph_mode in (None, CUDAGraphMode.NONE):
+        return ()
+    return sorted(config.cudagraph_capture_sizes or ())

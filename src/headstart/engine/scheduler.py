@@ -28,27 +28,23 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.bridges.pooling import DRAFTER
-from headstart.engine.draft_room import DraftRoom, num_missing, num_wanted
-from headstart.engine.draft_slots import DraftSlots
+from headstart.engine.draft_room import DraftRoom, DraftSlots, num_missing, num_wanted
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
 from headstart.engine.installation import require_engine
+from headstart.engine.model import text_vocabulary
 from headstart.engine.options import SchedulerOptions, check_drafting
-from headstart.engine.paced_steps import PacedSteps, cuts_prompts
-from headstart.engine.padded_sizes import padded_sizes
-from headstart.engine.pass_clock import PassClock
-from headstart.engine.prompt_pace import PromptPace
-from headstart.engine.request_state import RequestState, tags_of
+from headstart.engine.pass_clock import PassClock, padded_sizes
+from headstart.engine.prompt_pace import Account, PacedSteps, PromptPace, cuts_prompts
+from headstart.engine.request_state import RequestState, tags_of, whole_answer
 from headstart.engine.seen_clips import SeenClips
-from headstart.engine.text_ids import text_vocabulary
 from headstart.engine.vllm_patches import (
     ask_for_no_proposals,
     compute_plainly_without_drafts,
     leave_no_budget_behind,
     sample_plainly_without_drafts,
 )
-from headstart.engine.whole_answer import whole_answer
 from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
@@ -132,7 +128,7 @@ class HeadstartScheduler(Scheduler):
         pace = PromptPace(costs, cuts_prompts=cuts_prompts(vllm_config))
         self._states: dict[str, RequestState] = {}
         """Of all requests alive; what is known of one is nowhere else."""
-        self._paced_steps = PacedSteps(vllm_config, pace, self._states, paces=sources.paced)
+        self._paced_steps = PacedSteps(vllm_config, pace, self._account, paces=sources.paced)
         self._max_step_tokens: int = self.max_num_scheduled_tokens
         self._room = DraftRoom(self.kv_cache_manager, self._max_step_tokens)
         self._withheld = WithheldDrafts()
@@ -367,6 +363,9 @@ class HeadstartScheduler(Scheduler):
     def _alive(self, names: Iterable[str]) -> list[RequestState]:
         """Of the requests of a step those that were not aborted meanwhile."""
         return [state for name in names if (state := self._states.get(name)) is not None]
+
+    def _account(self, request: Request) -> Account:
+        return self._states[request.request_id].account
 
     def _num_draftable(self, request: Request) -> int:
         """How many tokens may be drafted for a request: none if it is not tagged."""

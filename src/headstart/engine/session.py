@@ -11,8 +11,7 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted, Shown
 from headstart.answers.timeline import Span, Stage
 from headstart.engine.loop_thread import EngineLoop
-from headstart.engine.manner import Manner
-from headstart.engine.question import Question, schema_text
+from headstart.engine.question import Manner, Question, schema_text
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.events import Events
 from headstart.media.video import Video

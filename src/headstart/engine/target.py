@@ -14,13 +14,11 @@ from typing import Any
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Timeline
-from headstart.engine.chosen_settings import chosen_settings
-from headstart.engine.engine_client import EngineClient
+from headstart.engine.engine_client import EngineClient, chosen_settings
 from headstart.engine.feeder import Feed, Feeder
 from headstart.engine.front_end import Asking, FrontEnd
-from headstart.engine.manner import Manner
 from headstart.engine.model import Model, engine_defaults
-from headstart.engine.question import Question
+from headstart.engine.question import Manner, Question
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.errors import EngineStartError, QuestionError, SchemaError

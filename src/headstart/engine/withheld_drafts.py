@@ -1,11 +1,32 @@
 """Which requests keep drafts back, from everybody in the batch or from themselves."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 from vllm import SamplingParams
 
-from headstart.engine.sampling_check import verifies_sampled
+
+@cache
+def verifies_sampled() -> bool:
+    """Whether drafts leave the law of sampled answers as it is; tried once, on a few numbers.
+
+    Greedy answers are verified by comparing tokens, which works everywhere. For sampled ones vLLM
+    0.32 spreads each request's temperature over its drafted tokens; on a CPU its kernel writes them
+    into a copy, and what is sampled then follows another law than the target's.
+    """
+    import torch
+    from vllm.platforms import current_platform
+
+    if not current_platform.is_cpu():
+        return True  # the kernel that goes wrong is the CPU's own
+    from vllm.utils import cpu_triton_utils
+
+    current_platform.import_kernels()
+    spread = torch.zeros(3)
+    temperatures, ends = torch.tensor([0.5, 2.0]), torch.tensor([2, 3], dtype=torch.int32)
+    cpu_triton_utils._expand_kernel_impl(spread, temperatures, ends, 0, 0)
+    return bool(torch.equal(spread, torch.tensor([0.5, 0.5, 2.0])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from headstart.errors import DraftingError
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.budget import DraftBudget
-from headstart.speculation.draft import NOTHING, Draft
+from headstart.speculation.draft import NOTHING, Draft, num_agreeing
 from headstart.speculation.drafted_request import AskedPass, DraftedRequest
 from headstart.speculation.drafter import (
     Drafter,
@@ -35,7 +35,6 @@ from headstart.speculation.drafter import (
 from headstart.speculation.earnings import Judged, kind_of
 from headstart.speculation.expectations import Expectations, ExpectedSource
 from headstart.speculation.resting import Resting
-from headstart.speculation.verdict import num_agreeing
 from headstart.speculation.vocabulary import TextVocabulary
 
 _log = logging.getLogger(__name__)

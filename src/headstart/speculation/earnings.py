@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from headstart.errors import DraftingError
 from headstart.speculation.draft import Draft
 from headstart.speculation.fair_table import FairTable
-from headstart.speculation.survival import Survival
 
 FADE = 0.95  # of what is known, each time that more is judged
 PRIOR_CHANCE, PRIOR_TRIALS = 0.9, 0.5  # a new source is tried, and a few refusals end its credit
@@ -29,6 +28,9 @@ _WIDE = 8  # positions from here on share what they know: few drafts get so far
 Earned = dict[str, dict[str, list[list[float]]]]
 """By source and kind, how often the token of each position was right, and how often it was tried.
 """
+
+Shares = tuple[float, ...]
+"""Of drafts, those that are accepted up to their first, second, ... token."""
 
 OPENING, LATER = 0, 1
 """Kinds of drafts: before the first token, and after it. Those by the length of a match follow."""
@@ -57,7 +59,7 @@ class _Chances:
     def __init__(self) -> None:
         self._hits = [0.0] * (_WIDE + 1)
         self._trials = [0.0] * (_WIDE + 1)
-        self._survival: Survival | None = None
+        self._survival: Shares | None = None
         self._accepted: float | None = EARLY_ACCEPTED
 
     def learn(self, passes: Sequence[Judged]) -> None:
@@ -88,10 +90,10 @@ class _Chances:
     def accepted(self) -> float:
         """Kept until more is learnt, as is `survival`: every pass asks for both."""
         if self._accepted is None:
-            self._accepted = sum(self.survival().shares)
+            self._accepted = sum(self.survival())
         return self._accepted
 
-    def survival(self) -> Survival:
+    def survival(self) -> Shares:
         if self._survival is None:
             chances, before = [], PRIOR_CHANCE
             for hits, trials in zip(self._hits, self._trials, strict=True):
@@ -99,7 +101,7 @@ class _Chances:
                 before = (hits + before * PRIOR_TRIALS) / (trials + PRIOR_TRIALS)
                 chances.append(before)
             wide = [before] * (MAX_POSITIONS - len(chances))
-            self._survival = Survival(tuple(accumulate([*chances, *wide], mul)))
+            self._survival = tuple(accumulate([*chances, *wide], mul))
         return self._survival
 
 
@@ -168,11 +170,11 @@ class Earnings:
             if stream is None or key[1] == stream:
                 self._known.remove(tenant, key)
 
-    def survival(self, source: str, stream: Hashable, kind: int) -> Survival:
+    def survival(self, source: str, stream: Hashable, kind: int) -> Shares:
         """To expect of a draft of this kind, at each position up to `MAX_POSITIONS`."""
         return self._chances(source, stream, kind).survival()
 
-    def best_survival(self, source: str, stream: Hashable, is_opening: bool) -> Survival:
+    def best_survival(self, source: str, stream: Hashable, is_opening: bool) -> Shares:
         """To expect of the next draft, if it is of the best kind that the source has shown."""
         first, last = (OPENING, OPENING) if is_opening else (LATER, LATER + MAX_MATCH.bit_length())
         kinds = (self._chances(source, stream, kind) for kind in range(first, last + 1))

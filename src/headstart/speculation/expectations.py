@@ -3,11 +3,39 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headstart.speculation.asking_times import AskingTimes
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest
 from headstart.speculation.earnings import Earnings, kind_of
+
+FADE = 0.9  # of what is known, with each further draft
+OUTLIER = 4.0  # times the usual: an interruption, not the source
+
+
+class AskingTimes:
+    """The mean of each source, in seconds; old drafts fade. Not thread-safe.
+
+    Openings are apart: before an answer's first token a source may have to read what it knows of
+    the stream.
+    """
+
+    def __init__(self) -> None:
+        self._mean_s: dict[tuple[str, bool], float] = {}
+
+    def note(self, source: str, is_opening: bool, seconds: float) -> None:
+        """A source took so long over a draft."""
+        kind = source, is_opening
+        mean_s = self._mean_s.get(kind)
+        if mean_s is None:
+            self._mean_s[kind] = seconds
+        else:
+            bounded_s = min(seconds, OUTLIER * mean_s)
+            self._mean_s[kind] = FADE * mean_s + (1.0 - FADE) * bounded_s
+
+    def seconds(self, source: str, is_opening: bool) -> float:
+        """What the next draft will take; 0 where none like it was ever timed."""
+        return self._mean_s.get((source, is_opening), 0.0)
+
 
 CAUTION = 1.5  # times the price of a wait: it is certain, and what the draft earns is not
 MIN_MEMORY_TOKENS = 8  # even of a new scene the way an answer begins is known
@@ -51,7 +79,7 @@ class Expectations:
         sources = [
             ExpectedSource(
                 name,
-                earnings.best_survival(name, stream, is_opening).shares,
+                earnings.best_survival(name, stream, is_opening),
                 self._price(name, is_opening),
             )
             for name in names
@@ -75,7 +103,7 @@ class Expectations:
         if self._budget is None or not length:
             return length
         survival = self.earnings.survival(draft.source, request.stream, kind_of(draft))
-        return self._budget.draft_length(survival.shares, length, with_prompt=not draft.start)
+        return self._budget.draft_length(survival, length, with_prompt=not draft.start)
 
     def limit(self, request: DraftRequest, source: str, max_tokens: int) -> int:
         """For how many tokens a source is asked: fewer the more the scene has changed."""
@@ -97,7 +125,7 @@ class Expectations:
         reach = length if is_whole and in_hand.source in self._remembering else max_tokens
 
         def expected(name: str, num_tokens: int) -> float:
-            shares = self.earnings.survival(name, request.stream, kind).shares[:num_tokens]
+            shares = self.earnings.survival(name, request.stream, kind)[:num_tokens]
             return self._share(request, name) * sum(shares)
 
         net = expected(source.name, reach) - CAUTION * source.price

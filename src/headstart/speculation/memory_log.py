@@ -14,8 +14,31 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import DraftingError
-from headstart.speculation.log_lines import log_lines
 from headstart.speculation.tenant_memory import MAX_SITE_ANSWERS
+
+
+def log_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """Each line that is not blank, with its number, the first being 1.
+
+    A row that breaks off where the file ends is left out: its writer was killed, or is not done.
+    Any other line is given as it is. Raises OSError and UnicodeDecodeError.
+    """
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip() and not _breaks_off(line):
+                yield number, line.decode("utf-8")
+
+
+def _breaks_off(line: bytes) -> bool:
+    """Whether it is the beginning of an object; only the last line of a file has no line end."""
+    if line.endswith(b"\n") or not line.startswith(b"{"):
+        return False
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return True
+    return False
+
 
 MAX_ID = 2**31 - 1  # of a token, as memory keeps them
 

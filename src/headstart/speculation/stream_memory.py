@@ -5,6 +5,7 @@ where the copy ends, look again. Before the first token the match is the questio
 the last answer to it.
 """
 
+import hashlib
 import math
 import sys
 from array import array
@@ -16,7 +17,19 @@ from numpy.typing import NDArray
 
 from headstart.speculation.contexts import Contexts, hash_endings
 from headstart.speculation.drafter import Found
-from headstart.speculation.question_mark import question_mark
+
+_BYTES = 4
+
+
+def question_mark(question: str) -> int:
+    """Of 30 bits, the same in every process, and negative as no token id is.
+
+    The same everywhere, because memories travel between engines. Two questions of one mark are
+    taken for the same one, which costs a wrong draft.
+    """
+    digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=_BYTES)
+    return -1 - (int.from_bytes(digest.digest()) & 0x3FFFFFFF)
+
 
 CONTEXT_LENGTHS = (8, 4, 2, 1)
 """Of these many tokens the places of occurrence are kept; deepest first."""

@@ -20,9 +20,9 @@ from headstart import (
 from headstart.answers.timeline import Stage
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import send
+from headstart.engine.model import text_vocabulary
 from headstart.engine.options import EventTower
 from headstart.engine.startup import check_tokens
-from headstart.engine.text_ids import text_vocabulary
 from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
 from headstart_lab.tiny import TinyEventGpt

@@ -1,8 +1,7 @@
 """Whether the drafter is asked, from what the target accepted of its drafts."""
 
 from headstart.engine.drafter.worth import PROBE_ANSWERS, DrafterWorth
-from headstart.speculation.draft import Draft
-from headstart.speculation.verdict import Verdict
+from headstart.speculation.draft import Draft, Verdict
 
 
 def verified(num_accepted: int, source: str = "eventgpt") -> Verdict:

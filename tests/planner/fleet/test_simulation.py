@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("simpy")
 
-from headstart.speculation.survival import Survival
 from headstart_research.planning.cameras import Cameras
 from headstart_research.planning.costs import Costs
 from headstart_research.planning.fleet.outcome import Fate
@@ -16,6 +15,7 @@ from headstart_research.planning.fleet.plan import Bursts, Failures, FleetPlan
 from headstart_research.planning.fleet.sampling import sampled
 from headstart_research.planning.fleet.simulation import FleetSimulation
 from headstart_research.planning.live import LiveWindow
+from headstart_research.planning.survival import Survival
 
 QUESTIONS = Cameras(
     Costs(0.05, 0.012, 0.0003, request_s=0.0003),

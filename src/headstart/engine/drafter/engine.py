@@ -6,12 +6,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.engine import vision_times
 from headstart.engine.drafter import messages
 from headstart.engine.drafter.channel import send
 from headstart.engine.drafter.event_engine import MAX_ASKS, EventEngine
 from headstart.engine.drafter.spec import DrafterSpec
-from headstart.engine.vision_times import VisionTimes
+from headstart.engine.engine_client import TAKE_VISION_TIMES, VisionTimes
 from headstart.speculation.draft import Draft
 
 
@@ -134,7 +133,7 @@ class DrafterEngine(EventEngine):
         now_s = time.monotonic()
         first_token_s = output.metrics.first_token_ts if output.metrics else now_s
         scheduled_s = output.metrics.scheduled_ts if output.metrics else drafting.preprocessed_s
-        self._vision.note(self.engine.collective_rpc(vision_times.RPC), self.engine.renderer)
+        self._vision.note(self.engine.collective_rpc(TAKE_VISION_TIMES), self.engine.renderer)
         vision_s = self._vision.take(f"{output.request_id}-")
         return messages.Stamps(
             drafting.ask.asked_s,

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Iterable
 
 from headstart.engine.drafter.messages import SOURCE
 from headstart.speculation.budget import MIN_EARNED
+from headstart.speculation.draft import Verdict
 from headstart.speculation.earnings import LATER, Earnings, Judged
-from headstart.speculation.verdict import Verdict
 
 PROBE_ANSWERS = 16  # a drafter not worth its work drafts one answer in so many, to be judged again
 

@@ -7,8 +7,8 @@ import pytest
 
 from headstart.speculation.board import MAX_DRAFT_TOKENS, DraftBoard
 from headstart.speculation.draft import Draft
-from headstart.speculation.prediction import num_followed
 from headstart.speculation.vocabulary import TextVocabulary
+from headstart_server.prediction import num_followed
 
 
 @pytest.mark.parametrize(
