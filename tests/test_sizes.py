@@ -14,7 +14,7 @@ from typer.main import get_command
 from headstart.cli import app
 from tests.documents import by_hand, words_by_hand
 from tests.sizes import CAPS
-from tests.test_architecture import FLOORS, LAYERS
+from tests.test_architecture import FLOORS, IMPORTED, floors_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -44,7 +44,7 @@ COUNTED = {
     **{("lines", folder): num_lines(folder) for folder in CAPS["lines"]},
     **{("files", folder): len(python_files(folder)) for folder in CAPS["files"]},
     ("shape", "rooms of headstart"): len(list((ROOT / "src" / "headstart").glob("*/__init__.py"))),
-    ("shape", "floors of headstart"): len(LAYERS),
+    ("shape", "floors of headstart"): max(floors_of(IMPORTED).values()),
     ("shape", "floors of folders"): len(FLOORS),
     ("options", "all"): len(list(options(get_command(app)))),
     ("documents", "pages"): len(by_hand()),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.installation import VLLM_VERSION
+from headstart.doctor.findings import VLLM_VERSION
 
 REPORTS = Path(__file__).parents[1] / "tools" / "vllm_reports"
 PROGRAMS = sorted(REPORTS.glob("*.py"))

@@ -6,9 +6,9 @@ there.
 
 from pathlib import Path
 
-from headstart.models.place import check_place as check_any_place
 from headstart_lab import pair
 from headstart_lab.errors import LabError
+from headstart_research.training.place import check_place as check_any_place
 
 
 def check_place(model: Path, *, has_begun: bool = False) -> None:

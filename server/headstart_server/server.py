@@ -14,11 +14,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from headstart.doctor.findings import require_engine
 from headstart.engine.cache_room import check_cache_room
 from headstart.engine.drafter.channel import ChannelLease, channel_home
 from headstart.engine.drafter.placement import Placement, few_kernels
 from headstart.engine.headstart import Headstart
-from headstart.engine.installation import require_engine
 from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.model_name import check_name

@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
+from headstart.doctor.digests import FILE, write_digests
 from headstart.media.clip import ClipFiles
-from headstart.models.digests import FILE, write_digests
 from headstart_lab import pair as pairs
 from headstart_lab.cache import Cache, Recipe
 from headstart_lab.pair import find_pair

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headstart.engine.installation import VLLM_VERSION
+from headstart.doctor.findings import VLLM_VERSION
 from headstart_server.auth import Keys, KeysError
 from headstart_server.routes import ROUTES, Access
 from tests.deploy.files import DEPLOY, ROOT, read

@@ -111,7 +111,7 @@ def test_an_argument_vllm_does_not_know_is_our_error(tiny_target):
 
 
 def test_another_vllm_is_refused_with_the_command_that_mends_it(tiny_target, monkeypatch):
-    monkeypatch.setattr("headstart.engine.installation.VLLM_VERSION", "99.0")
+    monkeypatch.setattr("headstart.doctor.findings.VLLM_VERSION", "99.0")
     with pytest.raises(
         EngineMissingError, match=r"written for 99\.0.*\npip install 'headstart\[cpu\]'"
     ):

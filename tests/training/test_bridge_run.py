@@ -16,8 +16,8 @@ from headstart.bridges.bridge import Bridge
 from headstart.bridges.config import BridgeConfig
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.cli import app
+from headstart.doctor.digests import changed_files
 from headstart.errors import CollectError, TrainingError
-from headstart.models.digests import changed_files
 from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory

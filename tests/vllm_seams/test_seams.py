@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.installation import VLLM_VERSION
+from headstart.doctor.findings import VLLM_VERSION
 from headstart.errors import CompatibilityError
 from tools.vllm_seams.seams import Seams, digest
 from tools.vllm_seams.source_tree import SourceTree

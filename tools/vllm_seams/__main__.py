@@ -11,7 +11,7 @@ import difflib
 import sys
 from pathlib import Path
 
-from headstart.engine.installation import VLLM_VERSION, require_engine
+from headstart.doctor.findings import VLLM_VERSION, require_engine
 from headstart.errors import CompatibilityError
 from tools.vllm_seams.seams import Seams, file_of, installed_vllm
 from tools.vllm_seams.source_tree import SourceTree

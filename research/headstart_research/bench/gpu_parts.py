@@ -11,7 +11,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-from headstart.engine.installation import inspect
+from headstart.doctor.findings import inspect
 from headstart_research.bench.engine_log import without_home
 from headstart_research.bench.equality import compare
 from headstart_research.bench.gpu_report import Part, Say

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from headstart.doctor.host_facts import installed_version
 from headstart.engine.headstart import Headstart
-from headstart.engine.host_facts import installed_version
 from headstart.errors import BenchError, EngineStartError, HeadstartError
 from headstart_research.bench.engine_log import without_home
 from headstart_research.bench.environment import environment

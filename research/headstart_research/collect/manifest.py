@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.engine.host_facts import installed_version
+from headstart.doctor.host_facts import installed_version
 from headstart.errors import CollectError
 from headstart_research.collect.checkpoint import Checkpoint
 from headstart_research.collect.clip_source import HELD_OUT

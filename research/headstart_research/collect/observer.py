@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from headstart.bridges.pooling import Features
+from headstart.doctor.findings import require_engine
 from headstart.engine.front_end import FrontEnd
-from headstart.engine.installation import require_engine
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.model import Model
 from headstart.engine.question import Manner

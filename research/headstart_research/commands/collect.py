@@ -105,7 +105,7 @@ def collect(
     Run the same command again after any end, and it goes on where it was. Prints one line of JSON
     last.
     """
-    from headstart.engine.installation import require_engine
+    from headstart.doctor.findings import require_engine
     from headstart_research.collect.record_table import require_pyarrow
     from headstart_research.collect.shard import Shard
 

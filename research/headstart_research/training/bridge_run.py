@@ -21,9 +21,8 @@ from headstart.bridges.hub import CARD, WEIGHTS
 from headstart.bridges.network import calibrated
 from headstart.bridges.pooling import MAX_TOKENS
 from headstart.bridges.vocabulary import DraftVocabulary
+from headstart.doctor.digests import write_digests
 from headstart.errors import TrainingError
-from headstart.models.digests import write_digests
-from headstart.models.place import check_place
 from headstart_research.collect.learnable import learnable_manifest
 from headstart_research.collect.record import Record
 from headstart_research.collect.shard_files import collected
@@ -35,6 +34,7 @@ from headstart_research.training.bridge_task import BridgeTask
 from headstart_research.training.curve import draw_curve
 from headstart_research.training.loop import Report, train
 from headstart_research.training.optimizer import optimizer_of
+from headstart_research.training.place import check_place
 from headstart_research.training.savepoint import History, Savepoint
 from headstart_research.training.schedule import TrainSchedule
 

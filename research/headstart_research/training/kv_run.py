@@ -13,11 +13,11 @@ from headstart.bridges.kv_bridge import KvBridge, Rows
 from headstart.bridges.pooling import DRAFTER, drafter_features
 from headstart.errors import MediaError, TrainingError
 from headstart.media.clip import Clip
-from headstart.models.place import check_place
 from headstart_research.collect.clip_source import HELD_OUT, ClipSource
 from headstart_research.collect.shard import Shard
 from headstart_research.training.kv_fit import KvSums, SeenClip, best_fit, unexplained
 from headstart_research.training.kv_states import TargetStates
+from headstart_research.training.place import check_place
 
 KEPT_BACK = 8
 """One stream of so many is not learnt, and decides how strong the penalty is."""

@@ -3,7 +3,7 @@
 import asyncio
 from http import HTTPStatus
 
-from headstart.engine.host_facts import num_cores
+from headstart.doctor.host_facts import num_cores
 from headstart.live.sinks.opening import open_sink
 from headstart.live.sources.address import Address
 from headstart.live.sources.confined.boxed_stream import StreamLimits

@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
-from headstart.engine.installation import Health, inspect
+from headstart.doctor.findings import Health, inspect
 
 _MARKS = {Health.OK: "[green]ok[/]", Health.OPTIONAL: "[yellow]--[/]", Health.BROKEN: "[red]no[/]"}
 

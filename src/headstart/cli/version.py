@@ -2,7 +2,7 @@
 
 import typer
 
-from headstart.engine.host_facts import installed
+from headstart.doctor.host_facts import installed
 
 
 def print_version(asked: bool) -> None:

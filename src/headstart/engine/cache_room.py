@@ -7,8 +7,8 @@ vLLM's alone.
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.engine.host_facts import memory_bytes
-from headstart.engine.installation import computes_on_cpu
+from headstart.doctor.findings import computes_on_cpu
+from headstart.doctor.host_facts import memory_bytes
 from headstart.engine.model import CPU_KV_CACHE_BYTES
 from headstart.errors import EngineStartError
 

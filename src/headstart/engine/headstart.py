@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.engine.installation import require_engine
+from headstart.doctor.findings import require_engine
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.model import Model
 from headstart.engine.options import EventDrafter, EventTower, Sources, event_model

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.engine.installation import computes_on_cpu
+from headstart.doctor.findings import computes_on_cpu
 from headstart.engine.model_name import check_name
 from headstart.errors import DraftingError, EngineStartError, ModelConfigError
 from headstart.models.chat.view import ChatView

@@ -28,11 +28,11 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.bridges.pooling import DRAFTER
+from headstart.doctor.findings import require_engine
 from headstart.engine.draft_room import DraftRoom, DraftSlots, num_missing, num_wanted
 from headstart.engine.drafter.channel import DraftChannel
 from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
 from headstart.engine.engine_memory import answer_calls
-from headstart.engine.installation import require_engine
 from headstart.engine.model import text_vocabulary
 from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.pass_clock import PassClock, padded_sizes

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 
 from PIL import Image
 
+from headstart.doctor.digests import changed_files
 from headstart.errors import TrainingError
-from headstart.models.digests import changed_files
 from headstart_lab.cache import Cache, Recipe
 from headstart_lab.errors import LabError
 from headstart_lab.scoring import usual_answers

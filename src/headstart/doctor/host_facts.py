@@ -1,4 +1,4 @@
-"""Facts of this machine and of what is installed on it; `engine.installation` judges them.
+"""Facts of this machine and of what is installed on it; `findings` judges them.
 
 It imports nothing of the engine into this process: an installation too broken to import is what it
 is for.
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headstart.models.digests import changed_files
+from headstart.doctor.digests import changed_files
 
 _MEMORY, _CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -34,7 +34,7 @@ print(json.dumps([[torch.cuda.get_device_name(gpu), memory[gpu]] for gpu in gpus
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What `engine.installation` needs to know. By default, a machine with nothing installed."""
+    """What `findings` needs to know. By default, a machine with nothing installed."""
 
     distributions: Mapping[str, str] = field(default_factory=dict)
     """Versions of those that were asked for and are installed."""
@@ -95,10 +95,7 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
 
 
 def changed_lab() -> tuple[str, ...] | None:
-    """Files of the installed lab's models that are missing or not as shipped.
-
-    None without a lab.
-    """
+    """See `HostFacts`."""
     spec = importlib.util.find_spec("headstart_lab")
     folders = spec.submodule_search_locations if spec is not None else None
     if not folders:
@@ -108,7 +105,6 @@ def changed_lab() -> tuple[str, ...] | None:
 
 
 def can_load(library: str) -> bool:
-    """Whether the system has a shared library."""
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -117,7 +113,6 @@ def can_load(library: str) -> bool:
 
 
 def installed_version(distribution: str) -> str | None:
-    """The version of an installed distribution."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -125,7 +120,6 @@ def installed_version(distribution: str) -> str | None:
 
 
 def installed(distributions: Iterable[str]) -> dict[str, str]:
-    """The versions of those that are installed."""
     found = {name: installed_version(name) for name in distributions}
     return {name: version for name, version in found.items() if version is not None}
 
@@ -143,7 +137,6 @@ def torch_accelerator() -> str:
 
 
 def num_cores() -> int:
-    """Cores that this process may use."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return allowed or 1
 

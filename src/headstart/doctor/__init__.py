@@ -1,0 +1,1 @@
+"""Whether an installation can start an engine, and what would mend it."""
