@@ -22,8 +22,8 @@ from headstart.cli.watch import summary
 from headstart.cli.watch_output import JsonLines, TextLines
 from headstart.live.answer_log import AnswerLog, row_of
 from headstart.live.session import LiveCounts
-from headstart.live.sinks.answer_sink import DeliveryCounts
 from headstart.live.sinks.mqtt_connection import topic_name
+from headstart.live.sinks.outbox import DeliveryCounts
 from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
 from headstart.live.window_question import WindowAnswer

@@ -4,7 +4,10 @@ import asyncio
 from http import HTTPStatus
 
 from headstart.doctor.host_facts import num_cores
-from headstart.live.sinks.opening import open_sink
+from headstart.live.sinks.hook import Hook
+from headstart.live.sinks.mqtt import MqttPublisher
+from headstart.live.sinks.mqtt_connection import is_broker
+from headstart.live.sinks.outbox import AnswerSink
 from headstart.live.sources.address import Address
 from headstart.live.sources.confined.boxed_stream import StreamLimits
 from headstart.live.sources.confined.shares import Shares
@@ -136,3 +139,8 @@ class CameraRegistry:
         del cameras[camera.id]
         if not cameras:
             del self._of_tenant[camera.tenant]
+
+
+def open_sink(url: str) -> AnswerSink:
+    """A broker for ``mqtt://`` and ``mqtts://``; anything else is posted to over HTTP."""
+    return MqttPublisher(url) if is_broker(url) else Hook(url)

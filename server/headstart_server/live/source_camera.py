@@ -14,7 +14,7 @@ from enum import StrEnum
 from http import HTTPStatus
 
 from headstart.live.answer_log import row_of
-from headstart.live.sinks.answer_sink import AnswerSink
+from headstart.live.sinks.outbox import AnswerSink
 from headstart.live.sources.source import Source
 from headstart.live.window_question import WindowAnswer
 from headstart_client.wire import CloseCode

@@ -22,9 +22,9 @@ from headstart.engine.question import Manner
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of
-from headstart.live.sinks.answer_sink import AnswerSink, DeliveryCounts
 from headstart.live.sinks.hook import Hook
 from headstart.live.sinks.mqtt import MqttPublisher
+from headstart.live.sinks.outbox import AnswerSink, DeliveryCounts
 from headstart.live.sources.folder import video_file
 from headstart.live.sources.opening import events_beside, open_source
 from headstart.live.sources.source import Source

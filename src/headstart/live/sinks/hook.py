@@ -13,9 +13,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from headstart.errors import LiveError
-from headstart.live.sinks.answer_sink import DeliveryCounts
 from headstart.live.sinks.http_post import HttpPost
-from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
+from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, DeliveryCounts, Outbox
 
 TIMEOUT_S = 10.0
 """Of one attempt, from its beginning to the last byte of the answer's head."""

@@ -1,4 +1,8 @@
-"""One attempt to post a body, which ends in time whatever the receiver does."""
+"""One attempt to post a body, which ends in time whatever the receiver does.
+
+Nothing is sent to another address in place of the one that was given. A redirect would take a key
+along to whoever the receiver names, and makes a GET without the answer of a POST: it is a refusal.
+"""
 
 import socket
 import threading
@@ -6,9 +10,15 @@ import time
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
-from urllib.request import HTTPHandler, HTTPSHandler, Request
-
-from headstart.live.sinks.opener import opener_with
+from urllib.request import (
+    BaseHandler,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    Request,
+    build_opener,
+)
 
 
 class HttpPost:
@@ -112,3 +122,13 @@ class _Https(HTTPSHandler):
 def _dialled(connection: HTTPConnection, post: HttpPost) -> HTTPConnection:
     connection._create_connection = post.dial  # type: ignore[attr-defined]
     return connection
+
+
+def opener_with(*handlers: BaseHandler) -> OpenerDirector:
+    """One that raises `HTTPError` where it is redirected."""
+    return build_opener(_NoRedirects, *handlers)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
+        return None

@@ -14,9 +14,8 @@ from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import Self
 
-from headstart.live.sinks.answer_sink import DeliveryCounts
 from headstart.live.sinks.mqtt_connection import MqttAddress, MqttConnection, MqttMessage, paho
-from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, Outbox
+from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, DeliveryCounts, Outbox
 
 STOP_S = 1.0
 """How long `close` waits for the thread once its time is over."""

@@ -1,4 +1,4 @@
-"""Messages that wait to be delivered, by one thread, to a receiver that may be away.
+"""Messages that wait to be delivered, by one thread, to a receiver that may be slow, away or gone.
 
 The queue is bounded: where it is full, the oldest message makes room. It knows nothing of the
 receiver but its name.
@@ -8,10 +8,9 @@ import logging
 import threading
 import time
 from collections import deque
-from dataclasses import replace
-from typing import Generic, TypeVar
-
-from headstart.live.sinks.answer_sink import DeliveryCounts
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, Self, TypeVar
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +22,35 @@ GRACE_S = 5.0
 """How long a sink that is closed goes on delivering what waits."""
 
 Message = TypeVar("Message")
+
+
+@dataclass(frozen=True)
+class DeliveryCounts:
+    """What became of the rows posted."""
+
+    delivered: int = 0
+    """Taken by the receiver, which said so."""
+    dropped: int = 0
+    """Pushed out by newer ones, refused by the receiver, or not delivered at the end."""
+    waiting: int = 0
+    last_error: str | None = None
+
+
+class AnswerSink(Protocol):
+    """One receiver of rows: a `Hook`, or an `MqttPublisher`."""
+
+    @property
+    def counts(self) -> DeliveryCounts:
+        """As of now; after `close` they are final. From any thread."""
+
+    def post(self, row: Mapping[str, object]) -> None:
+        """Have a row delivered, after those before it. Returns at once. From any thread."""
+
+    def close(self, grace_s: float = ...) -> None:
+        """Deliver what waits, for at most ``grace_s``, and drop the rest."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
 
 
 class Outbox(Generic[Message]):
@@ -43,7 +71,6 @@ class Outbox(Generic[Message]):
 
     @property
     def counts(self) -> DeliveryCounts:
-        """As of now."""
         with self._changed:
             return replace(self._counts, waiting=len(self._waiting))
 
