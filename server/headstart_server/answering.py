@@ -225,11 +225,9 @@ class Answering:
         return "up" if self._drafter_is_up else "down"
 
     def close(self) -> None:
-        """End what runs beside the target."""
+        """End what runs beside the requests."""
         for task in self._background:
             task.cancel()
-        if self._front_end.drafter is not None:
-            self._front_end.drafter.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.uploads.close()
         self._tracing.close()

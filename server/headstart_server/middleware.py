@@ -8,10 +8,10 @@ All contact with vLLM's application is in this file.
 """
 
 import asyncio
-import contextlib
-import logging
 import signal
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from typing import Any
 
 from headstart.engine.drafter.channel import DraftChannel
@@ -51,11 +51,8 @@ from headstart_server.memory.store import open_store
 from headstart_server.parsed_request import RequestParser
 from headstart_server.prediction import Spelling
 from headstart_server.quota import Quota
-from headstart_server.sandbox.pool import Pool
 from headstart_server.settings import Settings, SettingsError
 from headstart_server.tenant_logs import TenantLogs
-
-_log = logging.getLogger("headstart")
 
 SAVE_S = 10.0
 """Time to save the memories of streams, when a drain begins and when it ends."""
@@ -69,13 +66,8 @@ class HeadstartMiddleware:
         self._gateway: Gateway | None = None
         self._live: LiveRoute | None = None
         self._registry: CameraRegistry | None = None
-        self._answering: Answering | None = None
-        self._pool: Pool | None = None
-        self._access_log: AccessLog | None = None
-        self._tenant_logs: TenantLogs | None = None
         self._keeper: MemoryKeeper | None = None
         self._draining: asyncio.Task[None] | None = None
-        self._watching: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request, or the server's start and end."""
@@ -93,21 +85,23 @@ class HeadstartMiddleware:
             await send({"type": "http.response.body", "body": b""})
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
-            if message["type"] == "lifespan.startup.complete":
-                try:
-                    self._open(scope["app"])
-                except HeadstartError as error:
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
-                    return
-            await send(message)
+        # Whatever ends the server, also its start, closes the parts that were opened until then.
+        with ExitStack() as parts:
 
-        try:
+            async def sending(message: Message) -> None:
+                if message["type"] == "lifespan.startup.complete":
+                    try:
+                        self._open(scope["app"], parts)
+                    except HeadstartError as error:
+                        parts.close()
+                        await send({"type": "lifespan.startup.failed", "message": str(error)})
+                        return
+                await send(message)
+
             await self._app(scope, receive, sending)
-        finally:
-            self._close()
 
-    def _open(self, app: Any) -> None:
+    def _open(self, app: Any, parts: ExitStack) -> None:
+        """Each part closes before those that it uses."""
         state = app.state
         settings = getattr(state.args, "headstart", None)
         if settings is None:  # `serve` checks before anything is loaded
@@ -115,9 +109,14 @@ class HeadstartMiddleware:
             check_tokens(state.args.model, settings.event_drafter)
         if settings.compare and not hasattr(state.args, "headstart_bare"):
             raise SettingsError("compare is for `headstart serve`: start it so, or leave it out")
+        limits = settings.limits
+        access_log = AccessLog(settings.log, getattr(state.args, "headstart_words", None))
+        parts.callback(access_log.close)
+        listeners: list[AnswerListener] = []
         if settings.answer_log is not None:
-            limit = settings.limits.max_tenant_log_bytes
-            self._tenant_logs = TenantLogs(settings.answer_log, limit)
+            logs = TenantLogs(settings.answer_log, limits.max_tenant_log_bytes)
+            parts.callback(logs.close)
+            listeners.append(logs)
         engine = EngineClient(state.engine_client)
         for name in ("openai_serving_chat", "openai_serving_completion"):
             if (serving := getattr(state, name, None)) is not None:
@@ -125,20 +124,21 @@ class HeadstartMiddleware:
         config = state.engine_client.model_config
         tokenizer = state.engine_client.renderer.tokenizer
         connector.register()
-        self._pool = decoder_pool(settings.limits, config, tokenizer, settings.open)
-        self._pool.start()
-        metrics.WORKERS_KILLED.set_function(lambda: self._pool.num_killed if self._pool else 0)
-        quota = Quota(settings.limits)
-        words = getattr(state.args, "headstart_words", None)
-        access_log = self._access_log = AccessLog(settings.log, words)
+        pool = decoder_pool(limits, config, tokenizer, settings.open)
+        pool.start()
+        parts.callback(pool.close)
+        metrics.WORKERS_KILLED.set_function(lambda: pool.num_killed)
+        quota = Quota(limits)
         if _remembers(state.engine_client.vllm_config):
             memory = EngineMemory(engine)
             self._keeper = _keeper(settings, memory, tokenizer, access_log)
-        kept = (self._tenant_logs, self._keeper)
-        listeners = [listener for listener in kept if listener is not None]
+            parts.callback(self._keeper.close)
+            listeners.append(self._keeper)
         front_end = _front_end(settings, engine, state.args.additional_config, listeners)
-        decoder, room = MediaDecoder(self._pool, settings.limits), MediaRoom(settings.limits)
-        self._answering = Answering(
+        if front_end.drafter is not None:
+            parts.callback(front_end.drafter.close)
+        decoder, room = MediaDecoder(pool, limits), MediaRoom(limits)
+        answering = Answering(
             self._app,
             settings,
             front_end,
@@ -148,73 +148,88 @@ class HeadstartMiddleware:
             quota,
             state.openai_serving_models.model_name(),
         )
-        heartbeat = Heartbeat(engine.beat, settings.limits.heartbeat_s)
+        parts.callback(answering.close)
+        heartbeat = Heartbeat(engine.beat, limits.heartbeat_s)
         entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
-        self._state, self._settings = state, settings
         connections = OpenConnections()
-        bound_connections(state.server.config, settings.limits, connections)
-        self._watching = asyncio.ensure_future(connections.watch())
+        bound_connections(state.server.config, limits, connections)
+        parts.callback(asyncio.ensure_future(connections.watch()).cancel)
+
+        def note_end() -> None:
+            state.args.engine_died = answering.engine_is_dead
+            access_log.note(event="down", engine_died=state.args.engine_died)
+
+        parts.callback(note_end)
         cameras = None
         if (view := _view(config, settings)).num_frames is not None:
             target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
-            limits, note = settings.limits, access_log.note_error
             bare = getattr(state.args, "headstart_bare", None)
             places = CameraPlaces(target, entrance, decoder, room, limits, bare)
-            cameras = Cameras(places, limits, note)
+            cameras = Cameras(places, limits, access_log.note_error)
             registry = CameraRegistry(places, settings.cameras, limits, access_log)
+            parts.callback(registry.close)
             kinds = (cameras, registry)
             metrics.LIVE_WAITING.set_function(lambda: sum(kind.num_waiting for kind in kinds))
             self._registry = registry
         self._live = LiveRoute(settings, entrance, cameras, access_log)
+        parts.callback(self._live.close)
         self._gateway = Gateway(
             self._app,
             settings,
-            self._answering,
+            answering,
             access_log,
             entrance,
             heartbeat,
             CameraRoutes(settings, entrance, self._registry),
             MemoryRoutes(settings, quota, self._keeper),
         )
+        parts.callback(self._gateway.close)
+        parts.callback(self._turn_away)
         # vLLM drops requests in flight when it is told to end; here they are answered first.
-        loop = asyncio.get_running_loop()
+        loop, server = asyncio.get_running_loop(), state.server
+        drain = partial(self._on_signal, server, entrance.admission, access_log, limits.drain_s)
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._on_signal, settings.limits.drain_s)
+            loop.add_signal_handler(number, drain)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # `serve` had it wait
-        self._access_log.note(event="up", tenants=len(settings.keys.tenants))
-        self._telling = asyncio.ensure_future(self._tell_address(access_log))
+        access_log.note(event="up", tenants=len(settings.keys.tenants))
+        parts.callback(asyncio.ensure_future(self._tell(state, settings, access_log)).cancel)
 
-    async def _tell_address(self, access_log: AccessLog) -> None:
+    def _turn_away(self) -> None:
+        self._gateway = self._live = None
+
+    async def _tell(self, state: Any, settings: Settings, access_log: AccessLog) -> None:
         """Say where the server is, last of all that is said of its start."""
-        state = self._state
         await listening.until_up(state.server)
         await asyncio.to_thread(access_log.settle)
         lines = listening.lines(
             state.server,
-            self._settings,
+            settings,
             state.openai_serving_models.model_name(),
             has_cameras=self._registry is not None,
         )
         getattr(state.args, "headstart_on_up", listening.say)(lines)
 
-    def _on_signal(self, drain_s: float) -> None:
-        if self._draining is None:
-            self._draining = asyncio.ensure_future(self._drain(drain_s))
+    def _on_signal(
+        self, server: Any, admission: Admission, access_log: AccessLog, drain_s: float
+    ) -> None:
+        if self._draining is not None:
+            server.force_exit = True  # told twice
         else:
-            self._state.server.force_exit = True  # told twice
+            drain = self._drain(server, admission, access_log, drain_s)
+            self._draining = asyncio.ensure_future(drain)
 
-    async def _drain(self, drain_s: float) -> None:
-        if self._gateway is not None and self._access_log is not None:
-            admission = self._gateway.entrance.admission
-            self._access_log.note(event="draining", in_flight=admission.num_in_flight)
-            # Streams go elsewhere from now on, and are looked for in the store there.
-            saving = asyncio.ensure_future(self._save_memory())
-            drained = await self._drained(admission, drain_s)
-            await saving
-            await self._save_memory()
-            self._access_log.note(event="drained" if drained else "gave up draining")
-            self._state.server.force_exit = not drained
-        self._state.server.should_exit = True
+    async def _drain(
+        self, server: Any, admission: Admission, access_log: AccessLog, drain_s: float
+    ) -> None:
+        access_log.note(event="draining", in_flight=admission.num_in_flight)
+        # Streams go elsewhere from now on, and are looked for in the store there.
+        saving = asyncio.ensure_future(self._save_memory())
+        drained = await self._drained(admission, drain_s)
+        await saving
+        await self._save_memory()
+        access_log.note(event="drained" if drained else "gave up draining")
+        server.force_exit = not drained
+        server.should_exit = True
 
     async def _drained(self, admission: Admission, drain_s: float) -> bool:
         """Whether all requests and all cameras ended in time."""
@@ -225,40 +240,13 @@ class HeadstartMiddleware:
 
     async def _save_memory(self) -> None:
         if self._keeper is not None:
-            with contextlib.suppress(TimeoutError):
+            with suppress(TimeoutError):
                 async with asyncio.timeout(SAVE_S):
                     await self._keeper.save()
 
     async def _drain_cameras(self) -> None:
         kinds = [kind for kind in (self._live, self._registry) if kind is not None]
         await asyncio.gather(*(kind.drain() for kind in kinds))
-
-    def _close(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
-        if self._live is not None:
-            self._live.close()
-            self._live = None
-        if self._registry is not None:
-            self._registry.close()
-            self._registry = None
-        if (
-            self._gateway is not None
-            and self._answering is not None
-            and self._access_log is not None
-        ):
-            self._state.args.engine_died = self._answering.engine_is_dead
-            self._access_log.note(event="down", engine_died=self._state.args.engine_died)
-            self._gateway.close()
-            if self._keeper is not None:
-                self._keeper.close()
-            self._answering.close()
-            if self._pool is not None:
-                self._pool.close()
-            if self._tenant_logs is not None:
-                self._tenant_logs.close()
-            self._access_log.close()
-            self._gateway = None
 
 
 def _view(model_config: Any, settings: Settings) -> View:
