@@ -15,9 +15,7 @@ from headstart.engine.request_record import RequestRecord
 from headstart.media.clip import Clip
 from headstart.media.events import Events
 from headstart_server import metrics
-from headstart_server.answer_fields import draft_counts, stage_times
-from headstart_server.asgi import App, Send
-from headstart_server.cache_miss_retry import CacheMissRetry
+from headstart_server.asgi import App
 from headstart_server.media.decoder import MediaDecoder
 from headstart_server.media.fetcher import EventPart, MediaFetcher, check_recording, suffix_of
 from headstart_server.media.loader import MediaLoader
@@ -27,12 +25,11 @@ from headstart_server.prediction import predicted_usage
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError, bad_request
 from headstart_server.request_context import RequestContext
-from headstart_server.response import DraftedResponse
+from headstart_server.response import Response, draft_counts, stage_times
 from headstart_server.routes import CHAT
 from headstart_server.settings import Settings
 from headstart_server.tracing import Tracing
 from headstart_server.uploads import Uploads
-from headstart_server.usage import UsageDetails
 
 VISION_TIMEOUT_S = 2.0
 GATHER_S = 10.0
@@ -101,16 +98,18 @@ class Answering:
     async def _answer(
         self, context: RequestContext, parsed: ParsedRequest, asking: Asking, path: str
     ) -> None:
-        record, options, response = asking.record, parsed.options, None
-        send: Send = context.send
-        if path == CHAT and options is not None:
-            response = DraftedResponse(context.send, context.request_id, self._model, asking)
-            send = response.send
-            asking.on_news = partial(self._show, response)
-        if (prediction := parsed.question.prediction) is not None:
-            send = UsageDetails(send, lambda: _predicted(prediction, record)).send
+        record, prediction = asking.record, parsed.question.prediction
+        options = parsed.options if path == CHAT else None
+        response = Response(
+            context.send,
+            context.request_id,
+            self._model,
+            None if options is None else asking,
+            None if prediction is None else partial(_predicted, prediction, record),
+        )
+        asking.on_news = lambda: self._later(response.show_previews())
         try:
-            await self._ask(context, parsed.body(asking.tags), send)
+            await self._ask(context, parsed.body(asking.tags), response)
         except Exception as error:
             if record.generate_s or context.started or isinstance(error, RefusedError):
                 raise
@@ -119,25 +118,20 @@ class Answering:
             raise bad_request("vLLM cannot read this request; check its fields' types") from error
         finally:
             self._quota.charge(context.tenant, record.num_tokens)
-            self._note(context, record, response)
-        if response is not None:
-            content = draft_counts(record)
-            if options is not None and options.timeline:
-                await self._time_vision(record)
-                content["timeline"] = stage_times(record, asking.drafter_timeline())
-            await response.finish(content)
+            self._note(context, record, None if options is None else response)
+        told = None if options is None else draft_counts(record)
+        if told is not None and options is not None and options.timeline:
+            await self._time_vision(record)
+            told["timeline"] = stage_times(record, asking.drafter_timeline())
+        await response.finish(told)
         if self._tracing.on:
             self._later(self._trace(record))
 
-    async def _ask(self, context: RequestContext, body: bytes, send: Send) -> None:
-        retry = CacheMissRetry(send)
-        await self._app(*context.onward(body), retry.send)
-        if retry.wanted:
+    async def _ask(self, context: RequestContext, body: bytes, response: Response) -> None:
+        await self._app(*context.onward(body), response.send)
+        if response.wants_retry:
             context.details["asked_again"] = True
-            await self._app(*context.onward(body), retry.send)
-
-    def _show(self, response: DraftedResponse) -> None:
-        self._later(response.show_previews())
+            await self._app(*context.onward(body), response.send)
 
     def keep(self, tenant: str, body: bytes, format_name: str | None) -> str:
         """Keep an uploaded recording."""
@@ -172,7 +166,7 @@ class Answering:
         self._tracing.tell(record)
 
     def _note(
-        self, context: RequestContext, record: RequestRecord, response: DraftedResponse | None
+        self, context: RequestContext, record: RequestRecord, response: Response | None
     ) -> None:
         metrics.count_answer(record, context.tenant)
         metrics.DRAFTER_UP.set(self._drafter_is_up)

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from headstart.answers.preview import PreviewText
 from headstart_server.asgi import Message
-from headstart_server.cache_miss_retry import CacheMissRetry
+from headstart_server.response import Response
 from rig.servers import CHAT, asking, chunks_of, content_of
 
 JSON, STREAM = b"application/json", b"text/event-stream; charset=utf-8"
@@ -36,11 +38,11 @@ def received(*attempts: list[Message]) -> tuple[list[int], bytes, list[bool]]:
         sent.append(message)
 
     async def run() -> list[bool]:
-        retry, wanted = CacheMissRetry(send), []
+        retry, wanted = Response(send, "id", "model"), []
         for messages in attempts:
             for message in messages:
                 await retry.send(message)
-            wanted.append(retry.wanted)
+            wanted.append(retry.wants_retry)
         return wanted
 
     wanted = asyncio.run(run())
@@ -61,6 +63,34 @@ def test_a_failure_before_the_first_token_is_retried():
     failed = response(200, STREAM, ROLE, FAILED, b"data: [DONE]\n\n")
     fine = response(200, STREAM, ROLE, WORD, b"data: [DONE]\n\n")
     assert received(failed, fine) == ([200], ROLE + WORD + b"data: [DONE]\n\n", [True, False])
+
+
+def test_of_a_failed_attempt_nothing_is_shown_between_previews():
+    """A response that is changed on its way begins as soon, with the same decision."""
+    failed = response(200, STREAM, ROLE, FAILED, b"data: [DONE]\n\n")
+    fine = response(200, STREAM, ROLE, WORD, b"data: [DONE]\n\n")
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def run() -> None:
+        drafts = SimpleNamespace(screen=PreviewText())
+        drafts.previews = lambda: drafts.screen.draft("Yes, a car", "memory")
+        out = Response(send, "id", "model", drafts)
+        for messages in (failed, fine):
+            for message in messages:
+                await out.send(message)
+        await out.finish({"passes": 1})
+
+    asyncio.run(run())
+    assert [message["type"] for message in sent].count("http.response.start") == 1
+    body = b"".join(message.get("body", b"") for message in sent)
+    assert ROLE + WORD in body
+    assert FAILED not in body
+    told = [chunk["headstart"] for chunk in chunks_of(body.decode()) if "headstart" in chunk]
+    assert told == [{"preview": "Yes, a car", "source": "memory"}, {"passes": 1}]
+    assert body.endswith(b"data: [DONE]\n\n")
 
 
 def test_there_is_one_retry():

@@ -7,7 +7,7 @@ import pytest
 
 from headstart.speculation.board import MAX_DRAFT_TOKENS
 from headstart_server.prediction import Spelling
-from headstart_server.usage import UsageDetails
+from headstart_server.response import Response
 from rig.servers import MODEL, chunks_of, content_of
 
 CHAT = "/v1/chat/completions"
@@ -76,13 +76,14 @@ def passed(kind: str, *bodies: bytes) -> tuple[dict[bytes, bytes], bytes, int]:
         return {"accepted_prediction_tokens": 3, "rejected_prediction_tokens": 4}
 
     async def run():
-        usage = UsageDetails(send, count)
+        usage = Response(send, "id", "model", count=count)
         length = str(sum(map(len, bodies))).encode()
         headers = [(b"content-type", kind.encode()), (b"content-length", length)]
         await usage.send({"type": "http.response.start", "status": 200, "headers": headers})
         for number, body in enumerate(bodies, 1):
             more = number < len(bodies)
             await usage.send({"type": "http.response.body", "body": body, "more_body": more})
+        await usage.finish()
 
     asyncio.run(run())
     assert not sent[-1].get("more_body", False)

@@ -14,9 +14,8 @@ from headstart.engine.request_record import Report, RequestRecord
 from headstart.speculation.draft import Draft, Verdict
 from headstart_server.access_log import AccessLog
 from headstart_server.admission import Admission
-from headstart_server.answer_fields import draft_counts
 from headstart_server.refusal import RefusedError
-from headstart_server.response import DraftedResponse
+from headstart_server.response import Response, draft_counts
 from headstart_server.routes import ROUTES, find_route
 from headstart_server.settings import Limits
 from rig.waiting import wait_until
@@ -67,7 +66,7 @@ def streamed(pieces: list[bytes], previews: dict[int, str]) -> Sent:
     sent, drafts = Sent(), Drafts()
 
     async def run() -> None:
-        response = DraftedResponse(sent, "id", "model", drafts)
+        response = Response(sent, "id", "model", drafts)
 
         async def draft(text: str) -> None:
             drafts.newest = text
@@ -115,7 +114,7 @@ def test_a_whole_answer_gets_one_more_field_and_an_error_none():
         content = json.dumps(body).encode()
 
         async def run(sent=sent, content=content) -> None:
-            response = DraftedResponse(sent, "id", "model", Drafts())
+            response = Response(sent, "id", "model", Drafts())
             await response.send(start(b"application/json", len(content)))
             await response.send({"type": "http.response.body", "body": content})
             await response.finish({"passes": 1})
