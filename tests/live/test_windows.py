@@ -329,36 +329,59 @@ def test_a_frame_lost_after_its_window_was_full_costs_nothing():
     assert windows.lose(round(0.9 * SECOND_US)).lost == ()
 
 
-@pytest.mark.parametrize("every", [1.0, 0.5, 0.3])
-def test_overlapping_windows_are_lost_as_the_server_foresees(every):
-    """`WindowGrid` says before decoding which frames a loss makes useless."""
-    from headstart_server.live.window_grid import WindowGrid
+@pytest.mark.parametrize("seed", range(60))
+def test_windows_begin_and_end_where_their_grid_says(seed):
+    """Both are held against the plain words: window n is from origin + n steps on, so long."""
+    chance = random.Random(seed)
+    length_us = chance.randrange(10_000, 2_000_000)
+    step_us = chance.randrange(-(-length_us // MAX_GROWING), length_us + 1)
+    shape, origin_us = Windows(length_us / 1e6, step_us / 1e6), chance.randrange(10**9)
+    windows, grid = GrowingWindows(shape, num_slots=length_us), shape.grid(origin_us)
 
+    def falls_into(number: int, time_us: int) -> bool:
+        return origin_us + number * step_us <= time_us < origin_us + number * step_us + length_us
+
+    time_us, ended, fed = origin_us, [], []
+    for _ in range(100):
+        numbers = range((time_us - origin_us) // step_us + 2)
+        held = [number for number in numbers[-MAX_GROWING - 3 :] if falls_into(number, time_us)]
+        assert list(grid.holding(time_us)) == held
+        fed.append(time_us)
+        landing = windows.land(picture(), time_us, 0.0)
+        ended += landing.ended
+        is_full = [one.number for one in landing.ended if one.stop_us > time_us]
+        assert sorted([one.number for one in landing.growing] + is_full) == held
+        # Some times are the first or the last ones of a window.
+        edge_us = chance.choice((grid.start_us, grid.stop_us))(held[-1] + chance.randrange(3))
+        edge_us += chance.choice((-1, 0))
+        ahead_us = time_us + chance.randrange(1, chance.choice((step_us, 5 * length_us)) + 1)
+        time_us = edge_us if edge_us > time_us and chance.random() < 0.5 else ahead_us
+    lost = list(grid.holding(time_us))
+    landing = windows.lose(time_us)
+    assert list(landing.lost) == lost, "none of them was full"
+    for one in (*ended, *landing.ended):
+        assert (one.start_us, one.stop_us) == (grid.start_us(one.number), grid.stop_us(one.number))
+        assert one.stop_us - one.start_us == length_us
+        assert one.times_us == tuple(each for each in fed if falls_into(one.number, each))
+
+
+@pytest.mark.parametrize("every", [1.0, 0.5, 0.3])
+def test_windows_are_lost_as_their_grid_foresees(every):
+    """The server says by it which frames a loss makes useless, before they are decoded."""
     chance = random.Random(7)
     for _ in range(200):
         shape, origin_us = Windows(1.0, every), chance.randrange(10**7)
-        windows, grid = GrowingWindows(shape, 4), WindowGrid.of(shape, origin_us)
+        windows, grid = GrowingWindows(shape, 4), shape.grid(origin_us)
         times_us = [origin_us]
         while times_us[-1] < origin_us + 4 * SECOND_US:
             times_us.append(times_us[-1] + chance.randrange(1, SECOND_US // 3))
         lost_us = chance.choice(times_us)
-        before = [one for one in times_us if one < lost_us]
-        lost = set()
+        hit, lost = grid.holding(lost_us), set()
         for time_us in times_us:
             if time_us == lost_us:
                 lost = set(windows.lose(time_us).lost)
-            elif time_us not in before:
-                landing = windows.land(picture(), time_us, 0.0)
-                is_taken = landing.placement is Placement.TAKEN
-                if time_us < grid.next_start_us(lost_us):
-                    assert not is_taken, "it belongs to lost windows only"
-            else:
-                windows.land(picture(), time_us, 0.0)
-        of_window = {
-            number: (origin_us + number * grid.step_us, origin_us + number * grid.step_us + 10**6)
-            for number in range(grid.newest(lost_us) + 1)
-        }
-        hit = {number for number, (start, stop) in of_window.items() if start <= lost_us < stop}
-        assert lost <= hit, "others only those that were full"
-        older = [stop for number, (_, stop) in of_window.items() if number not in hit]
-        assert grid.older_stop_us(lost_us) == max(older, default=origin_us)
+                continue
+            placement = windows.land(picture(), time_us, 0.0).placement
+            if lost_us < time_us < grid.start_us(hit.stop):
+                assert placement is not Placement.TAKEN, "it belongs to lost windows only"
+        assert lost <= set(hit), "others only those that were full"

@@ -6,7 +6,6 @@ from headstart.live.windows import Windows
 from headstart_server.entrance import Entrance
 from headstart_server.live.gate import Gate
 from headstart_server.live.window_admission import MAX_AT_ONCE, WindowAdmission
-from headstart_server.live.window_grid import WindowGrid
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
 from headstart_server.settings import Limits, Settings
@@ -23,7 +22,7 @@ def began(
     bounds = Limits(min_free_bytes=1, **limits)
     entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds, clock), lambda said: None)
     gate = Gate("", entrance, None, MediaRoom(bounds), bounds)
-    admission, grid = WindowAdmission(gate, WINDOWS, clock), WindowGrid.of(WINDOWS, 0)
+    admission, grid = WindowAdmission(gate, WINDOWS, clock), WINDOWS.grid(0)
     begun, refused = [], []
     for number in range(num_windows):
         why = admission.refusal(grid, round(number * STEP_S * 1e6))

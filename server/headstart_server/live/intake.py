@@ -23,7 +23,7 @@ import numpy as np
 from headstart.errors import MediaError
 from headstart.live.session import LiveSession
 from headstart.live.sources.pace import MAX_APART_US
-from headstart.live.windows import Placement
+from headstart.live.windows import Placement, WindowGrid
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart_client.wire import Media, MediaKind, unpack_events
@@ -33,7 +33,6 @@ from headstart_server.live.gate import Gate
 from headstart_server.live.losses import Cut, Gap, Loss, Why
 from headstart_server.live.pictures import EncodedVideo, Pictures, Stills
 from headstart_server.live.window_admission import WindowAdmission
-from headstart_server.live.window_grid import WindowGrid
 from headstart_server.media.decoder import DecodedPicture
 from headstart_server.quota import Bucket
 from headstart_server.refusal import RefusedError, bad_request, too_much
@@ -123,7 +122,7 @@ class Intake:
         self._num_far, self._told_at = 0, FIRST_TOLD_LATE
         self._newest_us = media.time_us
         if self._grid is None:
-            self._grid = WindowGrid.of(self._live.windows, media.time_us)
+            self._grid = self._live.windows.grid(media.time_us)
         if media.time_us < self._refused_until_us:
             self.placed["discarded"] += 1
         elif (why := self._refusal(media)) is not None:
@@ -198,8 +197,10 @@ class Intake:
     def _lose_what_waits(self, grid: WindowGrid, time_us: int, why: Why) -> None:
         """Lose the windows of a picture that has just come."""
         self.reasons[why] += 1
-        self._refused_until_us = grid.next_start_us(time_us)
-        needed_until_us = grid.older_stop_us(time_us)
+        lost = grid.holding(time_us)
+        self._refused_until_us = grid.start_us(lost.stop)
+        # Until then, what waits belongs to the window before them, too.
+        needed_until_us = grid.stop_us(lost.start - 1) if lost.start else grid.origin_us
         kept: list[Waiting] = []
         # What waits before another loss belongs to windows that are older still.
         while self._waiting and not isinstance(self._waiting[-1], Loss):
@@ -301,14 +302,14 @@ class Intake:
         self._events, self._lacks_events = [], True
         self._is_cut = True
         if self._grid is not None:
-            self._discarded_until_us = self._grid.next_start_us(media.time_us)
+            self._discarded_until_us = self._grid.start_us(self._grid.holding(media.time_us).stop)
         self._live.lose(media.time_us)
 
     def _wait_for_key(self, media: Media) -> None:
         """Lose the windows of a picture that builds on others which are not there."""
         self.placed["discarded"] += 1
         self._events, self._lacks_events = [], True
-        number = -1 if self._grid is None else self._grid.newest(media.time_us)
+        number = -1 if self._grid is None else self._grid.holding(media.time_us).stop - 1
         if number > self._keyless:
             self._keyless = number
             self.reasons[Why.KEY] += 1

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from headstart.live.session import LiveSession
 from headstart.live.sources.source import Arrival, Source, SourceCounts
+from headstart.live.windows import WindowGrid
 from headstart_events.live.events_beside import SmallSimulator
 from headstart_server.live.frame_memory import FrameMemory
 from headstart_server.live.gate import Gate
 from headstart_server.live.losses import Why
 from headstart_server.live.window_admission import WindowAdmission
-from headstart_server.live.window_grid import WindowGrid
 from headstart_server.refusal import RefusedError
 
 MAX_WAITING = 4
@@ -113,7 +113,7 @@ class SourceIntake:
         self.newest = arrival.frame
         self._memory.count(besides=(MAX_WAITING + 1) * arrival.frame.nbytes)
         if self._grid is None:
-            self._grid = WindowGrid.of(self._live.windows, arrival.time_us)
+            self._grid = self._live.windows.grid(arrival.time_us)
         if arrival.time_us < self._refused_until_us:
             self._num_discarded += 1
             return False
@@ -122,7 +122,7 @@ class SourceIntake:
             return True
         self.reasons[why] += 1
         self._num_discarded += 1
-        self._refused_until_us = self._grid.next_start_us(arrival.time_us)
+        self._refused_until_us = self._grid.start_us(self._grid.holding(arrival.time_us).stop)
         self._live.lose(arrival.time_us)
         return False
 

@@ -3,10 +3,9 @@
 import time
 from collections.abc import Callable
 
-from headstart.live.windows import Windows
+from headstart.live.windows import WindowGrid, Windows
 from headstart_server.live.gate import Gate
 from headstart_server.live.losses import Why
-from headstart_server.live.window_grid import WindowGrid
 from headstart_server.quota import Bucket
 from headstart_server.refusal import RefusedError
 
@@ -29,7 +28,7 @@ class WindowAdmission:
 
     def refusal(self, grid: WindowGrid, time_us: int) -> Why | None:
         """Why a picture's newest window may not begin; none if it may, or has begun before."""
-        number = grid.newest(time_us)
+        number = grid.holding(time_us).stop - 1
         if number <= self._charged:
             return None
         if self._gate.entrance.memory.is_high:

@@ -66,6 +66,34 @@ class Windows:
         """From the start of a window to that of the next."""
         return self.seconds if self.every is None else self.every
 
+    def grid(self, origin_us: int) -> "WindowGrid":
+        """Where these windows lie, if the first begins at this time."""
+        return WindowGrid(origin_us, round(self.seconds * 1e6), round(self.step_s * 1e6))
+
+
+@dataclass(frozen=True)
+class WindowGrid:
+    """Where windows begin and end in a camera's time, whether or not frames of them have come."""
+
+    origin_us: int
+    """When the first window begins: with the first frame of all."""
+    length_us: int
+    step_us: int
+
+    def start_us(self, number: int) -> int:
+        """When a window begins."""
+        return self.origin_us + number * self.step_us
+
+    def stop_us(self, number: int) -> int:
+        """The first time that does not belong to a window any more."""
+        return self.start_us(number) + self.length_us
+
+    def holding(self, time_us: int) -> range:
+        """The numbers of the windows that a time falls into, the oldest first."""
+        since_us = time_us - self.origin_us
+        oldest = max(0, (since_us - self.length_us) // self.step_us + 1)
+        return range(oldest, since_us // self.step_us + 1)
+
 
 @dataclass(frozen=True, eq=False)
 class WindowFrames:
@@ -152,10 +180,8 @@ class GrowingWindows:
     """
 
     def __init__(self, windows: Windows, num_slots: int) -> None:
-        self._length_us = round(windows.seconds * 1e6)
-        self._step_us = round(windows.step_s * 1e6)
-        self._num_slots = num_slots
-        self._origin_us: int | None = None
+        self._windows, self._num_slots = windows, num_slots
+        self._grid: WindowGrid | None = None
         self._newest_us: int | None = None
         self._num_begun = 0
         self._full_until_us = 0
@@ -241,15 +267,13 @@ class GrowingWindows:
         return window.stop_us, max(0, window.stop_us - newest_us) / 1e6
 
     def _begin(self, time_us: int) -> None:
-        if self._origin_us is None:
-            self._origin_us = time_us
-        since_us = time_us - self._origin_us
-        first = max(self._num_begun, (since_us - self._length_us) // self._step_us + 1)
-        last = since_us // self._step_us
-        for number in range(first, last + 1):
-            start_us = self._origin_us + number * self._step_us
-            self._growing.append(_Growing(number, start_us, start_us + self._length_us))
-        self._num_begun = max(self._num_begun, last + 1)
+        if self._grid is None:
+            self._grid = self._windows.grid(time_us)
+        numbers = self._grid.holding(time_us)
+        for number in range(max(numbers.start, self._num_begun), numbers.stop):
+            start_us, stop_us = self._grid.start_us(number), self._grid.stop_us(number)
+            self._growing.append(_Growing(number, start_us, stop_us))
+        self._num_begun = max(self._num_begun, numbers.stop)
 
     def _end(self, time_us: int) -> list[WindowFrames]:
         over = [window for window in self._growing if window.stop_us <= time_us]
