@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.live.sources.buffered import BufferedSource, FeedCounts
 from headstart.live.sources.pace import Pace
+from headstart.live.sources.source import BufferedSource, FeedCounts
 from headstart_lab.errors import LabError
 from headstart_lab.world.drive import FRAME_HZ, SECOND_US, Drive
 from headstart_lab.world.painter import render

@@ -14,9 +14,8 @@ from headstart import Confirmed, Preview, watch
 from headstart.engine.loop_thread import LoopThread
 from headstart.errors import HeadstartError, LiveError, MediaError
 from headstart.live import watching as watching_module
-from headstart.live.sources.buffered import BufferedSource
 from headstart.live.sources.reconnecting import Reconnecting
-from headstart.live.sources.source import Arrival, SourceCounts
+from headstart.live.sources.source import Arrival, BufferedSource, SourceCounts
 from headstart.live.windows import Placement, Windows
 from headstart_lab.street import street_video
 from rig.waiting import wait_until

@@ -15,11 +15,10 @@ import psutil
 import pytest
 
 from headstart.errors import MediaError
-from headstart.live.sources.confined import boxed_stream, seccomp
+from headstart.live.sources.confined import boxed_stream, confinement
 from headstart.live.sources.confined.boxed_stream import BoxedStream, StreamLimits
 from headstart.live.sources.confined.shares import MAX_SAVED_S, Shares
-from headstart.live.sources.confined.small_video import small_video
-from headstart.live.sources.confined.stream_worker import HEADER, WITHOUT_TIME
+from headstart.live.sources.confined.stream_worker import HEADER, WITHOUT_TIME, small_video
 from rig.waiting import wait_until
 from tests.sandbox.test_confinement import ESCAPES
 
@@ -64,7 +63,7 @@ def run_taken_over(program, escapes):
     return json.loads(said.partition(b"escaped: ")[2])
 
 
-@pytest.mark.skipif(not seccomp.is_supported(), reason="no seccomp filter for this machine")
+@pytest.mark.skipif(not confinement.has_filter(), reason="no seccomp filter for this machine")
 def test_a_decoder_that_was_taken_over_reaches_nothing():
     assert run_taken_over(TAKEN_OVER, ESCAPES) == []
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from headstart.live.sources.confined import seccomp
+from headstart.live.sources.confined import confinement
 
 ESCAPES = {
     "open a file": "open('/etc/passwd').read()",
@@ -76,7 +76,7 @@ def run(program: str, *words: str) -> tuple[bytes, int]:
         return ours.recv(1 << 16), done.returncode
 
 
-@pytest.mark.skipif(not seccomp.is_supported(), reason="no seccomp filter for this machine")
+@pytest.mark.skipif(not confinement.has_filter(), reason="no seccomp filter for this machine")
 def test_a_confined_process_reaches_nothing():
     said, _ = run(PROGRAM, json.dumps(ESCAPES))
     found = json.loads(said)
@@ -115,7 +115,7 @@ def test_rlimits_alone_let_nothing_be_opened():
     assert set(json.loads(said).values()) == {"refused"}
 
 
-@pytest.mark.skipif(not seccomp.is_supported(), reason="no seccomp filter for this machine")
+@pytest.mark.skipif(not confinement.has_filter(), reason="no seccomp filter for this machine")
 def test_a_process_that_needs_threads_has_threads_and_no_processes():
     threaded = PROGRAM.replace("64 << 20)", "64 << 20, has_threads=True)")
     names = ("start a thread", "fork", "start a program", "start a thread anew")
@@ -129,7 +129,7 @@ REFUSED, ALLOWED = 0x00050000, 0x7FFF0000
 
 def decided(machine, *, has_threads, number, first=0):
     """What the filter says of a system call, computed as the kernel computes it."""
-    steps = seccomp.program_of(machine, has_threads=has_threads)
+    steps = confinement.program_of(machine, has_threads=has_threads)
     call, value, place = {0: number, 4: machine.audit, 16: first & 0xFFFFFFFF}, 0, 0
     while True:
         code, if_true, if_false, operand = steps[place]
@@ -145,7 +145,9 @@ def decided(machine, *, has_threads, number, first=0):
                 return operand & 0xFFFF0000
 
 
-@pytest.mark.parametrize("machine", [seccomp.X86_64, seccomp.ARM64], ids=["x86-64", "ARM64"])
+@pytest.mark.parametrize(
+    "machine", [confinement.X86_64, confinement.ARM64], ids=["x86-64", "ARM64"]
+)
 def test_threads_are_started_only_where_some_are_needed(machine):
     """Of both architectures, whichever this one is."""
     thread = 0x3D0F00  # the flags of the C library

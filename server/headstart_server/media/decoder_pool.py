@@ -5,8 +5,7 @@ import math
 import os
 from typing import Any
 
-from headstart.live.sources.confined import seccomp
-from headstart.live.sources.confined.confinement import ResourceLimits
+from headstart.live.sources.confined.confinement import ResourceLimits, has_filter
 from headstart.media.video import FORMATS
 from headstart_server.media.decoder import max_output_bytes
 from headstart_server.sandbox.pool import Pool, PoolSize
@@ -22,7 +21,7 @@ def decoder_pool(limits: Limits, model_config: Any, tokenizer: Any, is_open: boo
     from vllm.multimodal.video import get_video_loader_backend_for_processor as loader_for
     from vllm.transformers_utils.processor import get_video_processor_cls_name
 
-    if not seccomp.is_supported():
+    if not has_filter():
         _log.warning(
             "decoders run without a seccomp filter, which headstart has for Linux on x86-64 and"
             " ARM64 only; limits on files, memory and time hold"

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import MediaError
-from headstart.live.sources.confined.confinement import ResourceLimits
-from headstart.live.sources.confined.process_state import ProcessState
+from headstart.live.sources.confined.confinement import ProcessState, ResourceLimits
 from headstart_server.sandbox.fork_server import MAX_MESSAGE_BYTES
 
 WAIT_TIMES = 8

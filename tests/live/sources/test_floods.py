@@ -12,12 +12,11 @@ import pytest
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
 from headstart.live.sources.confined.shares import MAX_SAVED_S, Shares
-from headstart.live.sources.flow import Flow
 from headstart.live.sources.http_stream import HttpStream
-from headstart.live.sources.rtsp.description import VideoTrack
-from headstart.live.sources.rtsp.pictures import MAX_UNITS, Pictures
 from headstart.live.sources.rtsp.stream import RtspStream
+from headstart.live.sources.rtsp.track import MAX_UNITS, Pictures, VideoTrack
 from headstart.live.sources.rtsp.wire import Packet
+from headstart.live.sources.tcp_line import Flow
 from headstart.media.annex_b import Codec
 from tests.live.sources.cameras import HEAD, http_camera
 from tests.live.sources.test_rtsp_parts import DESCRIPTION, h264_track, packet, taken, wire_of

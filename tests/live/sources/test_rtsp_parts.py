@@ -12,12 +12,11 @@ import pytest
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
 from headstart.live.sources.confined.boxed_stream import StreamLimits
-from headstart.live.sources.flow import Flow
 from headstart.live.sources.opening import camera
-from headstart.live.sources.rtsp.description import VideoTrack
-from headstart.live.sources.rtsp.login import Login
-from headstart.live.sources.rtsp.pictures import MAX_PICTURE_BYTES, Pictures
+from headstart.live.sources.rtsp.stream import Login
+from headstart.live.sources.rtsp.track import MAX_PICTURE_BYTES, Pictures, VideoTrack
 from headstart.live.sources.rtsp.wire import Message, Packet, Wire
+from headstart.live.sources.tcp_line import Flow
 from headstart.media.annex_b import Codec
 from rig.footage import nothing_left
 

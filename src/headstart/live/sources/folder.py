@@ -11,8 +11,8 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from headstart.errors import HeadstartError, SourceError
-from headstart.live.sources.buffered import BufferedSource, FeedCounts
 from headstart.live.sources.pace import Pace, SourceClock
+from headstart.live.sources.source import BufferedSource, FeedCounts
 from headstart.media.stream import TimedFrame
 from headstart.media.video import stream_frames
 

@@ -11,8 +11,7 @@ from typing import Any
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
 from headstart.live.sources.confined.shares import Share
-from headstart.live.sources.flow import Flow
-from headstart.live.sources.tcp_line import TcpLine
+from headstart.live.sources.tcp_line import Flow, TcpLine
 
 _CHUNK_BYTES = 1 << 16
 

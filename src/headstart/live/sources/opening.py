@@ -1,24 +1,23 @@
 """Opens a source by its name, whatever kind it is."""
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
-from headstart.live.sources.buffered import MAX_WAITING, BufferedSource
-from headstart.live.sources.confined.boxed_stream import StreamLimits
+from headstart.live.sources.confined.boxed_stream import StreamLimits, boxed
 from headstart.live.sources.confined.shares import Share
-from headstart.live.sources.confined.source import boxed
 from headstart.live.sources.folder import folder, video_file
 from headstart.live.sources.http_stream import HttpStream
 from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.rtsp.stream import RtspStream
-from headstart.live.sources.source import Source
-from headstart.live.sources.webcam import WebcamConnection
+from headstart.live.sources.source import MAX_WAITING, BufferedSource, Source
 from headstart.media.events import SensorSize
+from headstart.media.stream import StreamBounds, TimedFrame, read_webcam
 
 ENTRY_POINTS = "headstart.sources"
 """The entry point group under which a package registers a kind of source: a function that takes
@@ -95,3 +94,22 @@ def _opened(name: str) -> Source:
         if kind in HOW_TO_INSTALL:
             raise SourceError(f"{kind}: is not installed: {HOW_TO_INSTALL[kind]}")
     raise SourceError(f"{name} is no source: there is no such file; give {KINDS}")
+
+
+class WebcamConnection:
+    """A `Connection` to a V4L2 device."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._stopped = threading.Event()
+
+    def frames(self) -> Iterator[TimedFrame]:
+        """Yield the camera's frames. The kernel reports a camera that is unplugged as an error."""
+        for time_us, frame in read_webcam(self._device, StreamBounds()):
+            if self._stopped.is_set():
+                return
+            yield time_us, frame
+
+    def close(self) -> None:
+        """End `frames` with its next frame."""
+        self._stopped.set()

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import HeadstartError, SourceError
-from headstart.live.sources.buffered import Connection, FeedCounts
 from headstart.live.sources.pace import SourceClock
+from headstart.live.sources.source import Connection, FeedCounts
 
 FIRST_S = 0.5
 LONGEST_S = 30.0

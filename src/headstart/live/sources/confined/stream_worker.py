@@ -16,9 +16,11 @@ import struct
 import sys
 from contextlib import suppress
 
+import av
+import numpy as np
+
 from headstart.errors import MediaError
 from headstart.live.sources.confined.confinement import ResourceLimits, confine
-from headstart.live.sources.confined.small_video import small_video
 from headstart.media.stream import StreamBounds, decode_stream
 
 HEADER = struct.Struct("<qII")
@@ -67,6 +69,19 @@ def _main() -> None:
         work(socket.socket(fileno=0), StreamBounds(**settings["bounds"]), settings["memory_bytes"])
     finally:
         os._exit(0)  # tidying up would need what is forbidden now
+
+
+def small_video() -> bytes:
+    """Four black pictures of 16x16, as MPEG-4, to be decoded before a process is confined."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="mp4") as container:
+        stream = container.add_stream("mpeg4", rate=8)
+        stream.width = stream.height = 16
+        frame = av.VideoFrame.from_ndarray(np.zeros((16, 16, 3), np.uint8), format="rgb24")
+        for _ in range(4):
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return file.getvalue()
 
 
 if __name__ == "__main__":

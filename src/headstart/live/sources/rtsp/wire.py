@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headstart.errors import SourceError
-from headstart.live.sources.flow import Flow
+from headstart.live.sources.tcp_line import Flow
 
 MAX_HEAD_BYTES = 16 << 10
 MAX_BODY_BYTES = 64 << 10
