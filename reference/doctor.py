@@ -1,20 +1,21 @@
-"""What `headstart doctor` can find, and how it says to mend it: every `Finding` in the source."""
+"""What `headstart doctor` can find, and how it says to mend it: every fault in its source."""
 
 import ast
-import importlib
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from headstart.doctor import findings
 from reference.markdown import block, document, prose
-from reference.source import SOURCES
 
 _OPENING = """# What doctor finds
 
 `headstart doctor` checks the installation without starting an engine. It ends with 1 if
 headstart cannot answer here. These are the faults it knows, each with the command that it
 prints. Words in capitals stand for what it found on the machine."""
-_FIELDS = ("part", "health", "detail", "mend")
+_IS_BROKEN = {"_broken": True, "_optional": False}
+"""Who makes a fault, of its part, its detail and what mends it."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,8 @@ def page() -> str:
 
 def faults() -> Iterator[Fault]:
     """Every fault, in the order of the source."""
-    source = SOURCES["headstart"]
-    for path in sorted((source / "headstart").rglob("*.py")):
-        text = path.read_text()
-        if " Finding(" not in text:
-            continue
-        dotted = ".".join(path.relative_to(source).with_suffix("").parts)
-        constants = vars(importlib.import_module(dotted))
-        for function in ast.parse(text).body:
-            yield from _faults_of(function, constants)
+    for function in ast.parse(inspect.getsource(findings)).body:
+        yield from _faults_of(function, vars(findings))
 
 
 def _faults_of(function: ast.stmt, constants: Mapping[str, Any]) -> Iterator[Fault]:
@@ -67,15 +61,9 @@ def _faults_of(function: ast.stmt, constants: Mapping[str, Any]) -> Iterator[Fau
             if is_text and isinstance(node.targets[0], ast.Name):
                 known[node.targets[0].id] = _words(node.value, known)
             continue
-        if ast.unparse(node.func) != "Finding":
-            continue
-        given = dict(zip(_FIELDS, node.args, strict=False))
-        given |= {each.arg: each.value for each in node.keywords if each.arg}
-        health = ast.unparse(given.pop("health"))
-        if not health.endswith("OK"):
-            said = {name: _words(value, known) for name, value in given.items()}
-            broken = health.endswith("BROKEN")
-            yield Fault(said["part"], broken, said["detail"], said.get("mend", ""))
+        if (name := ast.unparse(node.func)) in _IS_BROKEN:
+            part, detail, mend = (*(_words(given, known) for given in node.args), "")[:3]
+            yield Fault(part, _IS_BROKEN[name], detail, mend)
 
 
 def _words(node: ast.expr, known: Mapping[str, Any]) -> str:
