@@ -255,7 +255,9 @@ def test_windows_that_are_not_wanted_are_neither_fed_nor_asked(headstart, open_c
 
 def test_a_reader_does_not_wait_for_an_engine_that_was_closed():
     loop = LoopThread()
-    standing = Standing(SimpleNamespace(loop=loop), WindowQuestion("Who is there?"))  # type: ignore[arg-type]
+    standing = Standing(
+        SimpleNamespace(loop=loop), WindowQuestion("Who is there?"), threading.RLock()
+    )  # type: ignore[arg-type]
     heard = []
     reader = threading.Thread(target=lambda: heard.extend(standing))
     reader.start()

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -88,16 +88,15 @@ class LiveSession:
         self._session, self._target, self._key = session, session.target, session.key
         self._is_fed = prefill and self._target.keeps_prefixes
         self._when: When = when or Always()
-        self._lock = Lock()
+        self._lock = RLock()
         self._growing = GrowingWindows(windows, num_frames)
         self._placed: Counter[Placement] = Counter()
-        self._num_windows = 0
-        self._num_skipped = 0
-        self._num_lost = 0
-        # From here on, used in the engine's event loop only.
+        self._num_windows = self._num_skipped = self._num_lost = 0
+        # Written in the engine's event loop only, and under the lock, since others read them.
         self._standing: list[Standing] = []
-        self._current: tuple[WindowFrames, ...] = ()
         self._latest: WindowFrames | None = None
+        # From here on, used in that loop only.
+        self._current: tuple[WindowFrames, ...] = ()
         self._lanes: dict[int, FeedLane] = {}
         self._first_frame = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -175,7 +174,7 @@ class LiveSession:
         must return at once.
         """
         asked = WindowQuestion(question, max_tokens, schema, on_shown, on_answer)
-        standing = Standing(self._session, asked)
+        standing = Standing(self._session, asked, self._lock)
         self._session.loop.call(self._begin_standing, standing)
         return standing
 
@@ -183,26 +182,24 @@ class LiveSession:
     def counts(self) -> LiveCounts:
         """So far."""
         with self._lock:
-            placed, missing = dict(self._placed), self._growing.num_missing
-        standing = [each.counts for each in self._standing]
-        return LiveCounts(
-            placed,
-            missing,
-            self._num_windows,
-            sum(each.asked for each in standing),
-            self._num_skipped,
-            sum(each.dropped for each in standing),
-            sum(each.unread for each in standing),
-            self._num_lost,
-        )
+            standing = [each.counts for each in self._standing]
+            return LiveCounts(
+                dict(self._placed),
+                self._growing.num_missing,
+                self._num_windows,
+                sum(each.asked for each in standing),
+                self._num_skipped,
+                sum(each.dropped for each in standing),
+                sum(each.unread for each in standing),
+                self._num_lost,
+            )
 
     @property
     def held_bytes(self) -> int:
         """Memory of the frames and events in windows that grow, wait, or are asked about."""
         with self._lock:
-            held = list(self._growing.held)
-        held += [window for standing in self._standing for window in standing.held]
-        held += () if self._latest is None else (self._latest,)
+            held = [*self._growing.held, *(() if self._latest is None else (self._latest,))]
+            held += [window for standing in self._standing for window in standing.held]
         return sum({id(array): array.nbytes for one in held for array in one.arrays()}.values())
 
     def close(self) -> None:
@@ -228,19 +225,22 @@ class LiveSession:
         self._wait_for_the_end()
 
     def _end_window(self, window: WindowFrames) -> None:
-        self._num_windows += 1
-        self._latest = window
-        if not self._has_standing:
+        has_standing = self._has_standing
+        if has_standing:
+            self._withdraw(window)
+        with (
+            self._lock
+        ):  # whoever reads the counts finds a window and what became of it, or neither
+            self._num_windows += 1
+            self._latest = window
+            if has_standing and self._is_wanted(window):
+                self._when.asked(window.start_us, window.stop_us)
+                for standing in self._standing:
+                    standing.offer(window)
+            elif has_standing:
+                self._num_skipped += 1
+        if not has_standing:
             self._offer(window)  # for a question that may come
-            return
-        self._withdraw(window)
-        if not self._is_wanted(window):
-            self._num_skipped += 1
-            return
-        with self._lock:
-            self._when.asked(window.start_us, window.stop_us)
-        for standing in self._standing:
-            standing.offer(window)
 
     @property
     def _has_standing(self) -> bool:
@@ -294,7 +294,8 @@ class LiveSession:
         return await asked.answer(self._session, window)
 
     def _begin_standing(self, standing: Standing) -> None:
-        self._standing.append(standing)
+        with self._lock:
+            self._standing.append(standing)
         if self._is_ended:
             standing.end()
 
@@ -316,5 +317,6 @@ class LiveSession:
         # Whoever keeps the session for its counts keeps no frames.
         with self._lock:
             self._growing.clear()
-        self._current, self._latest = (), None
+            self._latest = None
+        self._current = ()
         self._lanes.clear()

@@ -4,6 +4,7 @@ import asyncio
 import queue
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from threading import RLock
 
 from headstart.engine.session import Session
 from headstart.live.window_question import WindowAnswer, WindowQuestion
@@ -32,8 +33,10 @@ class Standing:
     as soon as it can.
     """
 
-    def __init__(self, session: Session, asked: WindowQuestion) -> None:
+    def __init__(self, session: Session, asked: WindowQuestion, lock: RLock) -> None:
+        """``lock`` guards what its session tells other threads: what is counted and held."""
         self.counts = StandingCounts()
+        self._lock = lock
         self._session = session
         self._asked = asked
         self._answers: queue.SimpleQueue[WindowAnswer | BaseException | None] = queue.SimpleQueue()
@@ -94,20 +97,22 @@ class Standing:
 
     @property
     def held(self) -> tuple[WindowFrames, ...]:
-        """The windows whose frames are still needed."""
-        return tuple(one for one in (self._waiting, self._under_way) if one is not None)
+        """The windows whose frames are still needed. From any thread."""
+        with self._lock:
+            return tuple(one for one in (self._waiting, self._under_way) if one is not None)
 
     def offer(self, window: WindowFrames) -> None:
         """A window has ended. In the engine's event loop, as all that follows."""
         if self._is_ending:
             return
-        if self._answers.qsize() >= MAX_UNREAD:
-            self.counts.unread += 1
-            return
-        if self._waiting is not None:
-            self.counts.dropped += 1
-        self._waiting = window
-        self._go_on()
+        with self._lock:
+            if self._answers.qsize() >= MAX_UNREAD:
+                self.counts.unread += 1
+                return
+            if self._waiting is not None:
+                self.counts.dropped += 1
+            self._waiting = window
+            self._go_on()
 
     def end(self) -> None:
         """No window comes any more: end after the last answer."""
@@ -125,9 +130,10 @@ class Standing:
         if self._task is not None:
             return
         if self._waiting is not None:
-            window, self._waiting = self._waiting, None
-            self._under_way = window
-            self.counts.asked += 1
+            with self._lock:
+                window, self._waiting = self._waiting, None
+                self._under_way = window
+                self.counts.asked += 1
             self._task = asyncio.create_task(self._answer(window))
             # A task that is cancelled before it has begun runs nothing of its own.
             self._task.add_done_callback(self._answered)
