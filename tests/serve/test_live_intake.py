@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,7 @@ from headstart.media.events import Events, SensorSize
 from headstart_client.wire import Media, MediaKind, pack_events
 from headstart_server.entrance import Entrance
 from headstart_server.live.gate import Gate
-from headstart_server.live.intake import MAX_LOSSES, Intake
-from headstart_server.live.window_admission import WindowAdmission
+from headstart_server.live.socket_intake import MAX_LOSSES, SocketIntake
 from headstart_server.media.decoder import DecodedPicture
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
@@ -24,6 +24,8 @@ from headstart_server.settings import Limits, Settings
 NUM_SLOTS = 4
 SLOT_US = 100_000
 PICTURE = b"\xff\xd8\xff" + bytes(997)
+HIGH = SimpleNamespace(is_high=True)
+"""What memory looks like where it is short."""
 
 
 class Windowed:
@@ -72,14 +74,14 @@ class Stuck:
         raise AssertionError
 
 
-def intake(live: Windowed, decoder: Decoder, **limits) -> Intake:
+def intake(live: Windowed, decoder: Decoder, **limits) -> SocketIntake:
     bounds = Limits(min_free_bytes=1, **limits)
     entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
     gate = Gate("", entrance, decoder, MediaRoom(bounds), bounds)
-    return Intake(gate, live, lambda refusal: None)
+    return SocketIntake(gate, live, lambda refusal: None)
 
 
-async def play(made: Intake, live: Windowed, times_us: list[int], pause) -> None:
+async def play(made: SocketIntake, live: Windowed, times_us: list[int], pause) -> None:
     running = asyncio.ensure_future(made.run())
     for time_us in times_us:
         made.put(Media(MediaKind.PICTURE, time_us, PICTURE))
@@ -150,7 +152,7 @@ def test_frames_that_hold_too_much_memory_are_let_go():
     live = Windowed(Windows(0.4))
     live.held_bytes = 1000
 
-    async def run() -> Intake:
+    async def run() -> SocketIntake:
         made = intake(live, Decoder(random.Random(2)), max_tenant_media_bytes=1000)
         times_us = [number * SLOT_US for number in range(3 * NUM_SLOTS)]
         await play(made, live, times_us, at_once)
@@ -168,14 +170,7 @@ def test_short_of_memory_no_window_begins():
 
     async def run() -> dict[str, int]:
         made = intake(live, Decoder(random.Random(3)))
-        gate = Gate(
-            "",
-            SimpleNamespace(memory=SimpleNamespace(is_high=True)),
-            made._gate.decoder,
-            made._gate.room,
-            made._gate.limits,
-        )
-        made._admission = WindowAdmission(gate, Windows(0.4))
+        made._gate = replace(made._gate, entrance=SimpleNamespace(memory=HIGH))
         await play(made, live, [0, SLOT_US, 4 * SLOT_US], at_once)
         return dict(made.reasons)
 
@@ -205,7 +200,7 @@ def test_a_client_cannot_lose_windows_without_end():
 def test_of_what_waits_the_lost_windows_are_discarded_and_older_ones_kept():
     live = Windowed(Windows(0.4, 0.2))
 
-    async def run() -> Intake:
+    async def run() -> SocketIntake:
         made = intake(live, Stuck(), max_live_waiting_bytes=5 * len(PICTURE))
         running = asyncio.ensure_future(made.run())
         for slot in range(8):
@@ -218,7 +213,13 @@ def test_of_what_waits_the_lost_windows_are_discarded_and_older_ones_kept():
     # 0 is being decoded. 5 does not fit, and 4 is lost with it; 1 to 3 are of the window before.
     # Then 6 fits, and is lost with 7.
     waiting = [(type(one).__name__, one.time_us // SLOT_US) for one in made._waiting]
-    assert waiting == [("Media", 1), ("Media", 2), ("Media", 3), ("Loss", 5), ("Loss", 7)]
+    assert waiting == [
+        ("Media", 1),
+        ("Media", 2),
+        ("Media", 3),
+        ("LostWindows", 5),
+        ("LostWindows", 7),
+    ]
     assert made.placed["discarded"] == 4
 
 
@@ -245,7 +246,7 @@ def test_what_is_missing_takes_no_room():
 def test_pictures_that_are_late_are_not_decoded():
     live = Windowed(Windows(0.4))
 
-    async def run() -> Intake:
+    async def run() -> SocketIntake:
         made = intake(live, Decoder(random.Random(4)))
         await play(made, live, [0, 100_000, 100_000, 50_000, 200_000], at_once)
         return made

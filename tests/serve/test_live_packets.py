@@ -13,7 +13,7 @@ from headstart.media.annex_b import Codec
 from headstart_client.wire import Media, MediaKind
 from headstart_server.entrance import Entrance
 from headstart_server.live.gate import Gate
-from headstart_server.live.intake import MAX_UNREADABLE, Intake
+from headstart_server.live.socket_intake import MAX_UNREADABLE, SocketIntake
 from headstart_server.media.decoder import MediaDecoder
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
@@ -61,7 +61,7 @@ class EncodedCamera:
         gate = Gate("", entrance, decoder, MediaRoom(bounds), bounds)
         self.live = Windowed(Windows(0.4, step_s))
         self.told: list[str] = []
-        self.intake = Intake(
+        self.intake = SocketIntake(
             gate, self.live, lambda refusal: self.told.append(refusal.message), codec=codec
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import queue
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,15 +12,15 @@ from headstart.errors import SourceError
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Windows
 from headstart_server.entrance import Entrance
+from headstart_server.live import source_intake
 from headstart_server.live.gate import Gate
 from headstart_server.live.source_intake import MAX_WAITING, SourceIntake
-from headstart_server.live.window_admission import WindowAdmission
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
 from headstart_server.settings import Limits, Settings
 from rig.footage import nothing_left
-from rig.waiting import until
-from tests.serve.test_live_intake import NUM_SLOTS, SLOT_US, Windowed
+from rig.waiting import until, wait_until
+from tests.serve.test_live_intake import HIGH, NUM_SLOTS, SLOT_US, Windowed
 
 FRAME = np.zeros((4, 4, 3), np.uint8)
 
@@ -102,10 +103,7 @@ def test_memory_counts_what_waits_before_the_windows_and_loses_them_whole():
 
 def test_short_of_memory_no_window_begins():
     def run_short(made: SourceIntake) -> None:
-        gate = made._gate
-        entrance = SimpleNamespace(memory=SimpleNamespace(is_high=True))
-        gate = Gate("", entrance, gate.decoder, gate.room, gate.limits)
-        made._admission = WindowAdmission(gate, Windows(0.4))
+        made._gate = replace(made._gate, entrance=SimpleNamespace(memory=HIGH))
 
     live, made = played(prepare=run_short)
     assert (len(live.ended), dict(made.reasons)) == (0, {"memory": 5})
@@ -159,6 +157,56 @@ def test_what_comes_after_the_close_is_not_taken_and_the_thread_ends():
         await asyncio.to_thread(made.shut)
         assert made.newest is None
         assert made._gate.room.num_bytes == 0
+
+    with nothing_left():
+        asyncio.run(run())
+    assert live.num_fed == 1
+
+
+def test_a_thread_that_waits_for_a_loop_that_has_ended_ends_too(monkeypatch):
+    """A server that breaks down stops its loop; what was called in it is then never done."""
+    monkeypatch.setattr(source_intake, "LOOK_S", 0.01)
+    live, source, loop = Windowed(Windows(0.4)), Script(), asyncio.new_event_loop()
+    running: list[asyncio.Future[None]] = []
+
+    async def begin() -> SourceIntake:
+        made = intake(live, source)
+        running.append(asyncio.ensure_future(made.run()))
+        await asyncio.sleep(0)
+        return made
+
+    with nothing_left():
+        made = loop.run_until_complete(begin())
+        source.tell(Arrival(FRAME, 0))  # nobody runs the loop any more, and nobody has closed it
+        wait_until(lambda: not made._thread.is_alive(), "the thread's end")
+        running[0].cancel()
+        loop.run_until_complete(asyncio.wait(running))
+        loop.close()
+    assert live.num_fed == 0
+
+
+def test_a_thread_waits_for_a_loop_that_is_only_slow(monkeypatch):
+    monkeypatch.setattr(source_intake, "LOOK_S", 0.001)
+    live, source = Windowed(Windows(0.4)), Script()
+
+    async def run() -> None:
+        made = intake(live, source)
+        running = asyncio.ensure_future(made.run())
+        await asyncio.sleep(0)
+        source.tell(Arrival(FRAME, 0))
+        looked = 0
+
+        def looks() -> bool:
+            nonlocal looked
+            looked += 1
+            return True
+
+        with monkeypatch.context() as watched:
+            watched.setattr(made._loop, "is_running", looks)
+            wait_until(lambda: looked >= 3, "it has looked for the loop")  # which stands still here
+        source.tell(None)
+        await running
+        made.shut()
 
     with nothing_left():
         asyncio.run(run())

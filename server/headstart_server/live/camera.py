@@ -5,8 +5,6 @@ Where its pictures come from, and for how long its answers are kept, is left to 
 """
 
 import asyncio
-from collections.abc import Mapping
-from typing import Protocol
 
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
@@ -19,7 +17,6 @@ from headstart_server import metrics
 from headstart_server.live.comparison import Comparison
 from headstart_server.live.failures import OnFailure, close_code, refusal_of
 from headstart_server.live.kept_answers import AnswerStore
-from headstart_server.live.losses import Why
 from headstart_server.live.messages import (
     Message,
     Watched,
@@ -29,25 +26,8 @@ from headstart_server.live.messages import (
 )
 from headstart_server.live.outgoing import Outgoing
 from headstart_server.live.places import Place
+from headstart_server.live.window_intake import WindowIntake
 from headstart_server.refusal import RefusedError, bad_request
-
-
-class PictureIntake(Protocol):
-    """A camera's pictures on their way into its windows. Used from one event loop only."""
-
-    @property
-    def placed(self) -> Mapping[str, int]:
-        """Pictures that came to no window, by their fate."""
-
-    @property
-    def reasons(self) -> Mapping[Why, int]:
-        """Why windows were lost."""
-
-    async def run(self) -> None:
-        """Take pictures in, until no more come. Raises what ends the camera."""
-
-    def close(self) -> None:
-        """Give everything back; what comes later is not taken."""
 
 
 class Camera:
@@ -86,7 +66,7 @@ class Camera:
         self._measured_windows: dict[str, int] = {}
         self._end_code = CloseCode.ENDED
 
-    def _begin(self, intake: PictureIntake) -> None:
+    def _begin(self, intake: WindowIntake) -> None:
         """Take pictures in, and answer, from now on."""
         self._intake = intake
         self._taking = asyncio.ensure_future(self._take_in())

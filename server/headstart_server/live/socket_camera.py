@@ -11,11 +11,11 @@ import time
 from headstart_client.wire import Media
 from headstart_server.live.camera import Camera
 from headstart_server.live.failures import OnFailure, refusal_of
-from headstart_server.live.intake import Intake
 from headstart_server.live.kept_answers import MAX_KEPT, UnacknowledgedAnswers
 from headstart_server.live.messages import Ask, Message, Start, answer_message, grammar_of
 from headstart_server.live.outgoing import Outgoing
 from headstart_server.live.places import Place
+from headstart_server.live.socket_intake import SocketIntake
 from headstart_server.refusal import too_much
 
 MAX_ASKS = 4
@@ -33,7 +33,7 @@ class SocketCamera(Camera):
         super().__init__(place, start, self._unacknowledged, on_failure)
         self.token = secrets.token_urlsafe(32)
         self._pause_until_s = 0.0
-        self._pictures = Intake(
+        self._pictures = SocketIntake(
             place.gate,
             self._live,
             self._mention,

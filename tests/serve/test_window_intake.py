@@ -1,11 +1,13 @@
 """Where windows may begin, by a clock of the test's own."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from headstart.live.windows import Windows
 from headstart_server.entrance import Entrance
 from headstart_server.live.gate import Gate
-from headstart_server.live.window_admission import MAX_AT_ONCE, WindowAdmission
+from headstart_server.live.window_intake import MAX_AT_ONCE, WindowIntake
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
 from headstart_server.settings import Limits, Settings
@@ -22,10 +24,10 @@ def began(
     bounds = Limits(min_free_bytes=1, **limits)
     entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds, clock), lambda said: None)
     gate = Gate("", entrance, None, MediaRoom(bounds), bounds)
-    admission, grid = WindowAdmission(gate, WINDOWS, clock), WINDOWS.grid(0)
+    intake = WindowIntake(gate, SimpleNamespace(windows=WINDOWS), simulate=False, clock=clock)
     begun, refused = [], []
     for number in range(num_windows):
-        why = admission.refusal(grid, round(number * STEP_S * 1e6))
+        why = intake._charge(number)
         if why is None:
             begun.append(number)
         else:
