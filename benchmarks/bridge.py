@@ -22,7 +22,7 @@ import numpy as np
 from headstart.bridges.bridge import Bridge
 from headstart.bridges.network import BridgeNetwork, Guesses, Reading
 from headstart.bridges.pooling import TARGET_FEATURES
-from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.drafter import DraftRequest
 from headstart.speculation.memory import Memory
 from headstart_research.bench.log import read_log
@@ -76,7 +76,7 @@ class TimedNetwork:
         return self._times.of("reading", lambda: read(reading, own_ids, *more))
 
 
-class TimedBridge(RememberingBridge):
+class TimedBridge(BridgeDrafter):
     """A bridge that is shown noise, and notes how long its drafts take."""
 
     def __init__(self, bridge: Bridge, memory: Memory) -> None:

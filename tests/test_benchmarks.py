@@ -42,7 +42,7 @@ def test_the_ranker_is_timed_and_compared_with_memory(tmp_path):
     log = tmp_path / "log.jsonl"
     row = {"question": "q", "target_tokens": [n % 7 for n in range(90)]}
     log.write_text("\n".join([json.dumps(row)] * 30))
-    figures = last_line_of("benchmarks.ranker", log, "--learn-from", 0.5)
+    figures = last_line_of("headstart_research.ranker.benchmark", log, "--learn-from", 0.5)
     for name in ("memory", "ranker, frozen", "ranker, online"):
         assert figures[name]["tokens_per_pass"] > 1
         assert 0 < figures[name]["draft_ms_p50"] <= figures[name]["draft_ms_p99"]

@@ -2,7 +2,7 @@
 
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory_log import RememberedAnswer, write_memory_log
-from headstart.speculation.registry import MemoryOptions, registration
+from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 from headstart_research.bench.known_answers import write_known_answers
 from headstart_research.bench.run import BenchPlan, Run
 from tests.bench.test_run import METHODS, Bench, workload
@@ -16,7 +16,7 @@ def test_every_camera_of_every_trial_may_quote_them(tmp_path):
     bench, works = Bench(), [workload(), workload(2)]
     Run(bench.start, METHODS, works, BenchPlan(rounds=2, warmup=1)).run()
     write_known_answers(log, file, works, ["memory"], rounds=2)
-    memory = registration("memory").build(MemoryOptions(log=file))
+    memory = registration("memory").built(Ingredients(MemoryOptions(log=file)))
     tenants = {tenant for name, tenant, *_ in bench.asked if name == "memory"}
     assert len(tenants) == 2 * 2  # workloads, rounds
     for tenant in tenants:

@@ -14,7 +14,7 @@ from headstart.bridges.layers import read
 from headstart.bridges.mixture import guess
 from headstart.speculation import bridge as module
 from headstart.speculation import bridged_answer
-from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from tests.bridges.random_bridge import random_bridge
@@ -39,7 +39,7 @@ ANSWER = (*range(40, 55), 30)
 
 
 def made(seed=0):
-    return RememberingBridge(random_bridge(CONFIG, range(30, 60), 100, seed), Memory())
+    return BridgeDrafter(random_bridge(CONFIG, range(30, 60), 100, seed), Memory())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.cli import app
 from headstart.doctor.digests import changed_files
 from headstart.errors import CollectError, TrainingError
-from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
 from headstart_research.collect.checkpoint import Checkpoint
@@ -76,7 +76,7 @@ def test_it_learns_to_name_what_it_sees_and_nothing_else_could(trained):
     rows = made_up.records(num_streams=30, seed=7)
     right = {True: 0, False: 0}
     for shown in (True, False):
-        drafter = RememberingBridge.load(trained, Memory())
+        drafter = BridgeDrafter.load(trained, Memory())
         for number, row in enumerate(row for row in rows if row.clip == 0):
             request = DraftRequest(
                 str(number), StreamKey("", str(number)), row.question, row.prompt_ids[-2:]
@@ -92,7 +92,7 @@ def test_it_learns_to_name_what_it_sees_and_nothing_else_could(trained):
 
 
 def test_after_a_change_it_leaves_memorys_copy_where_the_clip_says_so(trained):
-    drafter, memory = RememberingBridge.load(trained, Memory()), Memory()
+    drafter, memory = BridgeDrafter.load(trained, Memory()), Memory()
     stream = StreamKey("", "camera")
     rows = made_up.records(num_streams=1, num_clips=2, seed=3)
     seen = {0: rows[0].features}

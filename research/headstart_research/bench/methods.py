@@ -9,7 +9,7 @@ from typing import Any
 from headstart.engine.drafter.placement import EngineResources, Machine, alone_on_two
 from headstart.engine.headstart import Headstart
 from headstart.engine.options import Sources, event_model
-from headstart.speculation.registry import DEFAULT_DRAFTERS, REGISTERED
+from headstart.speculation.registry import DEFAULT_DRAFTERS, installed
 from headstart_research.bench.result import BARE
 
 TIMED = "timed"
@@ -110,7 +110,8 @@ class Rig:
             )
         found += [
             Method(row.name, f"drafts from {row.drafts_from}", Sources(drafters=(row.name,)))
-            for row in REGISTERED
+            for row in installed()
+            if not row.takes
         ]
         together = " and ".join(DEFAULT_DRAFTERS)
         if self.drafter is not None:

@@ -14,14 +14,15 @@ from math import ceil
 from pathlib import Path
 
 from headstart.errors import ReplayError
-from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.draft import Draft, Verdict
 from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
 from headstart.speculation.memory import Memory
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
-    MemoryOptions,
+    Ingredients,
+    Registration,
     build_cascade,
     registration,
 )
@@ -212,7 +213,7 @@ def methods(
     if words:
         with_words = [lambda: RawWords(words), lambda: DrafterWords(words)]
     names = dict.fromkeys((*DEFAULT_DRAFTERS, *more))
-    registered = [registration(name).build for name in names]
+    registered = [registration(name) for name in names]
     streams = {row.request.stream for row in log}
     tenants = {stream.tenant for stream in streams}
     own: list[Callable[[], Drafter]] = [OwnMemory] if len(streams) > len(tenants) else []
@@ -222,11 +223,15 @@ def methods(
         FiveGram,
         RecentSuffix,
         *own,
-        *(partial(build, MemoryOptions()) for build in registered),
-        *([] if bridge is None else [lambda: RememberingBridge.load(bridge, Memory())]),
+        *(partial(_new, row) for row in registered),
+        *([] if bridge is None else [lambda: BridgeDrafter.load(bridge, Memory())]),
         *with_words[1:],
         lambda: PastOracle(said),
     ]
+
+
+def _new(row: Registration) -> Drafter:
+    return row.built(Ingredients())
 
 
 def _tokens_per_pass(answers: Sequence[ReplayedAnswer]) -> float:

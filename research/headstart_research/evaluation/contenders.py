@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headstart.bridges.config import read_config
 from headstart.errors import EvaluationError
-from headstart.speculation.bridge import RememberingBridge
+from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.drafter import Drafter, SeeingDrafter
 from headstart.speculation.memory import Memory
 from headstart.speculation.registry import registration
@@ -132,4 +132,4 @@ def _taught(taught: Taught, stream: Stream) -> Drafter:
 
 def load_bridge(directory: Path, memory: Memory) -> SeeingDrafter:
     """Read what `headstart train bridge` wrote."""
-    return RememberingBridge.load(directory, memory)
+    return BridgeDrafter.load(directory, memory)

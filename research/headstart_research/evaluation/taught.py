@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from headstart.errors import EvaluationError
 from headstart.speculation.drafter import Drafter, LearningDrafter
-from headstart.speculation.registry import MemoryOptions, registration
+from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 from headstart_research.evaluation.known_answers import KnownAnswers
 from headstart_research.evaluation.workload import TENANT
 
@@ -53,4 +53,5 @@ class Taught:
         return pupil
 
     def _new(self) -> Drafter:
-        return registration(self.name).build(MemoryOptions(warm=bool(self.known.records)))
+        options = MemoryOptions(warm=bool(self.known.records))
+        return registration(self.name).built(Ingredients(options))

@@ -12,8 +12,10 @@ from headstart.speculation.memory import Memory
 from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
+    HOW_TO_INSTALL,
     REGISTERED,
     MemoryLimits,
+    known_names,
     registration,
 )
 
@@ -102,7 +104,7 @@ class Sources:
 
         A registered drafter is switched by its name, a further one is listed under ``drafters``.
         """
-        registered = [row.name for row in REGISTERED]
+        registered = list(dict.fromkeys([*known_names(), *HOW_TO_INSTALL]))
         names = ("drafters", "abstain", "resync", "paced", "warm", *_PATHS, *registered)
         given = _known(names, given)
         more = given.pop("drafters", [])

@@ -32,7 +32,8 @@ KEPT_ANSWERS = 16
 class BridgeDrafter:
     """A `Drafter` that sees. Not thread-safe.
 
-    It copies from a memory that is told of the same requests by others; see `RememberingBridge`.
+    It copies from a memory, which may be a drafter of the same cascade: whoever is told of a
+    request twice learns once.
     """
 
     name = "bridge"
@@ -58,6 +59,7 @@ class BridgeDrafter:
             ) from error
 
     def begin(self, request: DraftRequest) -> None:
+        self.memory.begin(request)
         kept = self._streams.get(request.stream, ()) if request.remembered else ()
         history = tuple(answer for _, answer in kept)
         self._requests[request.id] = BridgedAnswer(self.bridge, request, history)
@@ -92,6 +94,7 @@ class BridgeDrafter:
         return () if drafting is None else drafting.draft(self.memory, confirmed, max_tokens)
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        self.memory.finish(request_id, answer)
         drafting = self._requests.pop(request_id, None)
         self._reading.pop(request_id, None)
         if drafting is None or not answer or not drafting.request.remembered:
@@ -105,40 +108,18 @@ class BridgeDrafter:
             self._streams.popitem(last=False)
 
     def forget(self, stream: StreamKey) -> None:
-        """Drop a stream's answers here; those in its memory are forgotten there."""
+        self.memory.forget(stream)
         self._streams.pop(stream, None)
 
     def forget_tenant(self, tenant: str) -> None:
+        self.memory.forget_tenant(tenant)
         for stream in [stream for stream in self._streams if stream.tenant == tenant]:
-            self.forget(stream)
+            del self._streams[stream]
 
     def forget_before(self, time_s: float) -> None:
+        self.memory.forget_before(time_s)
         for stream, answers in list(self._streams.items()):
             while answers and answers[0][0] < time_s:
                 answers.popleft()
             if not answers:
-                self.forget(stream)
-
-
-class RememberingBridge(BridgeDrafter):
-    """A bridge whose memory is its own: for where no other drafter has one."""
-
-    def begin(self, request: DraftRequest) -> None:
-        self.memory.begin(request)
-        super().begin(request)
-
-    def finish(self, request_id: str, answer: Sequence[int]) -> None:
-        self.memory.finish(request_id, answer)
-        super().finish(request_id, answer)
-
-    def forget(self, stream: StreamKey) -> None:
-        self.memory.forget(stream)
-        super().forget(stream)
-
-    def forget_tenant(self, tenant: str) -> None:
-        self.memory.forget_tenant(tenant)
-        super().forget_tenant(tenant)
-
-    def forget_before(self, time_s: float) -> None:
-        self.memory.forget_before(time_s)
-        super().forget_before(time_s)
+                del self._streams[stream]

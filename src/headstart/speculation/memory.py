@@ -9,9 +9,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from headstart.errors import DraftingError
-from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
 from headstart.speculation.stream_memory import quote
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.taking import Taking
@@ -19,6 +20,16 @@ from headstart.speculation.tenant_memory import StreamCount, TenantMemory
 
 DEFAULT_MAX_BYTES = 512 << 20
 DEFAULT_MAX_TENANT_BYTES = 128 << 20
+
+
+@runtime_checkable
+class MemoryReader(Drafter, Protocol):
+    """A drafter that copies from a memory, and tells it of its requests."""
+
+    @property
+    def memory(self) -> "Memory":
+        """The one of its cascade."""
+        ...
 
 
 class Memory:
@@ -56,6 +67,11 @@ class Memory:
         self._tenants: OrderedDict[str, TenantMemory] = OrderedDict()
         self._requests: dict[str, tuple[StreamKey, str]] = {}
         self._taking: tuple[StreamKey, Taking] | None = None
+
+    @property
+    def memory(self) -> "Memory":
+        """Itself: it reads no other."""
+        return self
 
     def __len__(self) -> int:
         """How many streams are remembered."""

@@ -1,25 +1,34 @@
-"""The drafters there are: one row each, which the engine, `bench` and `replay` read.
+"""The drafters there are, which the engine, `bench` and `replay` build by their names.
 
-A drafter outside this package is named by where it is found, ``package.module:Class``; the class
-takes no arguments.
+Memory, n-grams and one that is always wrong are the core's. An installed package adds others as
+entry points, each a `Registration`. A class that nobody registered is named by where it is found,
+``package.module:Class``; it takes no arguments.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 from headstart.errors import DraftingError
 from headstart.speculation.always_wrong import AlwaysWrong
-from headstart.speculation.bridge import BridgeDrafter, RememberingBridge
+from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import Drafter
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES, Memory
-from headstart.speculation.memory_log import read_memory_log
+from headstart.speculation.memory_log import RememberedAnswer, read_memory_log
 from headstart.speculation.ngram import Ngram
-from headstart.speculation.ranker import Ranker
 from headstart.speculation.vocabulary import TextVocabulary
+
+ENTRY_POINTS = "headstart.drafters"
+"""The group under which a package registers its drafters: a name, and a `Registration`."""
+DEFAULT_DRAFTERS = ("memory", "ngram")
+"""Those that draft unless they are switched off. All others draft where somebody names them."""
+HOW_TO_INSTALL = dict.fromkeys(("bridge", "ranker"), "pip install 'headstart[research]'")
 
 
 @dataclass(frozen=True)
@@ -42,72 +51,102 @@ class MemoryOptions:
 
 
 @dataclass(frozen=True)
+class Ingredients:
+    """What the drafters of one cascade are built of."""
+
+    options: MemoryOptions = MemoryOptions()
+
+    @cached_property
+    def memory(self) -> Memory:
+        """One for all of them. Whoever reads it tells it of its requests, as the cascade may too:
+        told twice, it learns once."""
+        limits = self.options.limits
+        memory = Memory(limits.total, limits.tenant, warm=self.options.warm)
+        for answer in self.known_answers():
+            memory.seed(answer.tenant, answer.question, answer.tokens)
+        return memory
+
+    def known_answers(self) -> Iterable[RememberedAnswer]:
+        """Those that are known from the start."""
+        return () if self.options.log is None else read_memory_log(self.options.log)
+
+
+@dataclass(frozen=True)
 class Registration:
-    """One drafter: its name, what it drafts from, and how it is built."""
+    """One drafter: its name, what it drafts from, how it is built, and what it needs."""
 
     name: str
     drafts_from: str
-    build: Callable[[MemoryOptions], Drafter]
-    is_default: bool = True
-    """Whether it drafts unless it is switched off."""
+    build: Callable[[Ingredients, str], Drafter]
+    """Given also what follows its name."""
     trust_less_on_change: bool = False
     """Whether it is asked later, and for less, the more the scene has changed."""
+    takes: str = ""
+    """What follows its name and ``=``, such as ``DIRECTORY``; empty where nothing does."""
+    check: Callable[[str], object] = lambda value: None
+    """Raises if what it takes cannot be used, sooner than an engine would."""
+    vllm_arguments: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda vllm: {}
+    """What vLLM is told beside the caller's own arguments, which it is given; by vLLM's names."""
+    value: str = ""
+    """What followed its name, where it was named."""
 
-
-def _memory(options: MemoryOptions) -> Memory:
-    limits = options.limits
-    memory = Memory(limits.total, limits.tenant, warm=options.warm)
-    for answer in read_memory_log(options.log) if options.log is not None else ():
-        memory.seed(answer.tenant, answer.question, answer.tokens)
-    return memory
-
-
-def _ranker(options: MemoryOptions) -> Ranker:
-    ranker = Ranker(options.limits.total, warm=options.warm)
-    for answer in read_memory_log(options.log) if options.log is not None else ():
-        ranker.seed(answer.tenant, answer.question, answer.tokens)
-    return ranker
+    def built(self, ingredients: Ingredients) -> Drafter:
+        """A new one."""
+        return self.build(ingredients, self.value)
 
 
 REGISTERED = (
     Registration(
         "memory",
         "the target's earlier answers on the same stream",
-        _memory,
+        lambda ingredients, _: ingredients.memory,
         trust_less_on_change=True,
     ),
-    Registration("ngram", "the prompt and the answer so far", lambda _: Ngram()),
-    Registration(
-        "ranker",
-        "the same answers, by a rule that it learns from them",
-        _ranker,
-        is_default=False,
-        trust_less_on_change=True,
-    ),
+    Registration("ngram", "the prompt and the answer so far", lambda *_: Ngram()),
     Registration(
         "wrong",
         "nothing: it measures what drafting costs where it cannot pay",
-        lambda _: AlwaysWrong(),
-        is_default=False,
+        lambda *_: AlwaysWrong(),
     ),
 )
-DEFAULT_DRAFTERS = tuple(row.name for row in REGISTERED if row.is_default)
+"""The core's own."""
+
+
+def installed() -> list[Registration]:
+    """The core's own, and those of installed packages."""
+    return [*REGISTERED, *(found.load() for found in entry_points(group=ENTRY_POINTS))]
+
+
+def known_names() -> list[str]:
+    """Of those that are installed, the core's own first."""
+    return [row.name for row in REGISTERED] + sorted(entry_points(group=ENTRY_POINTS).names)
 
 
 def registration(name: str) -> Registration:
-    """The row of a drafter, registered here or named by where it is found."""
+    """The row of a drafter: ``memory``, ``bridge=DIRECTORY``, ``package.module:Class``."""
+    given, _, value = name.partition("=")
+    row = _found(given)
+    if bool(row.takes) != bool(value):
+        wanted = f"{given}={row.takes}" if row.takes else given
+        raise DraftingError(f"the drafter {name!r} is not named in full: name it as {wanted}")
+    return replace(row, value=value)
+
+
+def _found(name: str) -> Registration:
     for row in REGISTERED:
         if row.name == name:
             return row
-    module, _, member = name.partition(":")
     try:
+        for found in entry_points(group=ENTRY_POINTS, name=name):
+            registered: Registration = found.load()
+            return registered
+        module, _, member = name.partition(":")
         made = getattr(import_module(module), member)
     except (ImportError, AttributeError, ValueError) as error:
-        known = ", ".join(row.name for row in REGISTERED)
-        raise DraftingError(
-            f"there is no drafter {name!r}. Name one of {known}, or a class as package.module:Class"
-        ) from error
-    return Registration(name, f"{name}, from outside headstart", lambda _: made())
+        known = f"Name one of {', '.join(known_names())}, or a class as package.module:Class"
+        how = f"Install it: {HOW_TO_INSTALL[name]}" if name in HOW_TO_INSTALL else known
+        raise DraftingError(f"there is no drafter {name!r}. {how}") from error
+    return Registration(name, f"{name}, from outside headstart", lambda *_: made())
 
 
 def build_cascade(
@@ -118,17 +157,9 @@ def build_cascade(
     bridge: Path | None = None,
 ) -> Cascade:
     """A cascade of the drafters of these names, and of the bridge in a directory."""
-    rows = [registration(name) for name in names]
+    rows, ingredients = [registration(name) for name in names], Ingredients(options)
     wary = frozenset(row.name for row in rows if row.trust_less_on_change)
-    drafters = [row.build(options) for row in rows]
+    drafters = [row.built(ingredients) for row in rows]
     if bridge is not None:
-        drafters.append(_bridge(bridge, drafters, options))
+        drafters.append(BridgeDrafter.load(bridge, ingredients.memory))
     return Cascade(drafters, vocabulary, wary, budget=budget)
-
-
-def _bridge(directory: Path, drafters: Iterable[Drafter], options: MemoryOptions) -> Drafter:
-    """A bridge copies from the cascade's memory, where there is one."""
-    for drafter in drafters:
-        if isinstance(drafter, Memory):
-            return BridgeDrafter.load(directory, drafter)
-    return RememberingBridge.load(directory, _memory(options))

@@ -6,10 +6,9 @@ and out is plain values, because another process asks.
 
 from typing import Any
 
-from headstart.speculation.bridge import RememberingBridge
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import RememberingDrafter, StreamKey
-from headstart.speculation.memory import Memory
+from headstart.speculation.memory import MemoryReader
 from headstart.speculation.stream_snapshot import StreamSnapshot
 
 
@@ -18,6 +17,11 @@ class Remembered:
 
     def __init__(self, cascade: Cascade) -> None:
         self._cascade = cascade
+        drafters = cascade.drafters
+        self._remembering = [one for one in drafters if isinstance(one, RememberingDrafter)]
+        readers = [one for one in drafters if isinstance(one, MemoryReader)]
+        self._memory = readers[0].memory if readers else None
+        """The one that all drafters of the cascade share, if any of them reads it."""
 
     def streams(self, tenant: str, after: str | None, max_streams: int) -> list[dict[str, Any]]:
         """One row for each of a tenant's first streams by name, or of those after one."""
@@ -37,8 +41,7 @@ class Remembered:
     @property
     def num_answers(self) -> int:
         """How many answers are remembered, of all tenants."""
-        drafters = self._cascade.drafters
-        return sum(drafter.num_answers for drafter in drafters if isinstance(drafter, Memory))
+        return 0 if self._memory is None else self._memory.num_answers
 
     def export(self, tenant: str, stream: str) -> dict[str, Any] | None:
         """A `StreamSnapshot` in its plain form; none if nothing is remembered of the stream."""
@@ -77,17 +80,3 @@ class Remembered:
         """Drop what was said before a time, in seconds since 1970."""
         for drafter in self._remembering:
             drafter.forget_before(time_s)
-
-    @property
-    def _remembering(self) -> list[RememberingDrafter]:
-        drafters = self._cascade.drafters
-        return [drafter for drafter in drafters if isinstance(drafter, RememberingDrafter)]
-
-    @property
-    def _memory(self) -> Memory | None:
-        for drafter in self._cascade.drafters:
-            if isinstance(drafter, RememberingBridge):
-                return drafter.memory
-            if isinstance(drafter, Memory):
-                return drafter
-        return None

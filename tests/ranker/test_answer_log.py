@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("numba")
 
-from headstart.speculation.ranking import answer_log
-from headstart.speculation.ranking.answer_log import AnswerLog, as_said
-from headstart.speculation.ranking.arrays import CONTEXT_LENGTHS, slot_of_context, slot_of_token
+from headstart_research.ranker import answer_log
+from headstart_research.ranker.answer_log import AnswerLog, as_said
+from headstart_research.ranker.arrays import CONTEXT_LENGTHS, slot_of_context, slot_of_token
 
 
 def answers_of(log):

@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from contextlib import suppress
 
-from headstart.speculation.ranking.learner import Learner
+from headstart_research.ranker.learner import Learner
 
 NICE = 19  # of the thread: it takes what time nobody else wants
 CLOSING_S = 5.0

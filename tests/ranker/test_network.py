@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from headstart.speculation.ranking.network import (
+from headstart_research.ranker.network import (
     NUM_WEIGHTS,
     add_gradient,
     first_weights,
@@ -13,7 +13,7 @@ from headstart.speculation.ranking.network import (
     step,
     workspace,
 )
-from headstart.speculation.ranking.places import (
+from headstart_research.ranker.places import (
     NUM_SHARES,
     PLACE_TRAITS,
     WORD_TRAITS,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.speculation.ranking.arrays import (
+from headstart.speculation.stream_memory import question_mark
+from headstart_research.ranker.arrays import (
     CONTEXT_LENGTHS,
     NUM_COMMON,
     NUM_LENGTHS,
@@ -15,7 +16,6 @@ from headstart.speculation.ranking.arrays import (
     append,
     append_all,
 )
-from headstart.speculation.stream_memory import question_mark
 
 MAX_ANSWERS = 2048
 MAX_TOKENS = 1 << 17  # of all answers

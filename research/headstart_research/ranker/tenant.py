@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from headstart.speculation.drafter import Found
-from headstart.speculation.ranking.answer_log import COMMON_AFTER, AnswerLog, as_said
-from headstart.speculation.ranking.following import follow
-from headstart.speculation.ranking.learner import Learner
-from headstart.speculation.ranking.network import memory_weights
-from headstart.speculation.ranking.places import Asked
+from headstart_research.ranker.answer_log import COMMON_AFTER, AnswerLog, as_said
+from headstart_research.ranker.following import follow
+from headstart_research.ranker.learner import Learner
+from headstart_research.ranker.network import memory_weights
+from headstart_research.ranker.places import Asked
 
 MEMORY = memory_weights()
 """For the first draft: its choices go together if they are one answer's, and the last is best."""

@@ -1,6 +1,6 @@
 """What the ranker is worth on logged answers, and what it costs. A line of JSON last.
 
-python -m benchmarks.ranker answers.jsonl --learn-from 0.6
+python -m headstart_research.ranker.benchmark answers.jsonl --learn-from 0.6
 
 The first share of the log is there to learn from; the rest counts, for memory and for both rankers.
 The frozen one stops learning where counting begins (it goes on quoting), the other one never does.
@@ -17,10 +17,10 @@ from random import Random
 
 from headstart.speculation.drafter import Drafter, DraftRequest
 from headstart.speculation.memory import Memory
-from headstart.speculation.ranker import Ranker
 from headstart_research.bench.log import LoggedAnswer, read_log
 from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.replay import DraftLimits, Replay, replay
+from headstart_research.ranker.ranker import Ranker
 
 NUM_RESAMPLES = 2000
 

@@ -15,11 +15,11 @@ pytest.importorskip("numba")
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
-from headstart.speculation.ranker import Ranker
-from headstart.speculation.ranking import answer_log
-from headstart.speculation.registry import MemoryOptions, registration
+from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 from headstart_research.bench.log import LoggedAnswer, read_log
 from headstart_research.bench.replay import DraftLimits, replay
+from headstart_research.ranker import answer_log
+from headstart_research.ranker.ranker import Ranker
 from tests.speculation.scripted import RUBBISH
 
 CAMERA = StreamKey("tenant", "camera")
@@ -184,7 +184,7 @@ def test_its_thread_ends_with_it():
 def test_a_log_is_known_from_the_start(tmp_path):
     log = tmp_path / "log.jsonl"
     log.write_text('{"tenant": "tenant", "question": "what?", "target_tokens": [5, 6, 7]}\n')
-    ranker = registration("ranker").build(MemoryOptions(log=log))
+    ranker = registration("ranker").built(Ingredients(MemoryOptions(log=log)))
     assert asked(ranker) == [5, 6, 7]
 
 
@@ -193,9 +193,9 @@ def test_without_numba_it_says_what_to_install():
 import sys
 sys.modules["numba"] = None
 from headstart.errors import DraftingError
-from headstart.speculation.registry import MemoryOptions, registration
+from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 try:
-    registration("ranker").build(MemoryOptions())
+    registration("ranker").built(Ingredients())
 except DraftingError as error:
     print(error)
 assert "torch" not in sys.modules

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.compilation import compiled
-from headstart.speculation.ranking.places import (
+from headstart_research.ranker.places import (
     LONGEST,
     MAX_PLACES,
     MAX_WORDS,

@@ -8,10 +8,10 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.speculation.ranking.answer_log import AnswerLog
-from headstart.speculation.ranking.arrays import Arrays
-from headstart.speculation.ranking.following import learn
-from headstart.speculation.ranking.network import NUM_WEIGHTS, first_weights
+from headstart_research.ranker.answer_log import AnswerLog
+from headstart_research.ranker.arrays import Arrays
+from headstart_research.ranker.following import learn
+from headstart_research.ranker.network import NUM_WEIGHTS, first_weights
 
 REVIEWS = 6  # earlier answers that are learnt from again with each new one
 RATE, LEAST_RATE = 0.004, 0.001

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.compilation import compiled
-from headstart.speculation.ranking.arrays import (
+from headstart_research.ranker.arrays import (
     CONTEXT_LENGTHS,
     LAST_WORD,
     NUM_COMMON,

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.registry import Ingredients, Registration
 
 if TYPE_CHECKING:
-    from headstart.speculation.ranking.tenant import RankedTenant
+    from headstart_research.ranker.tenant import RankedTenant
 
 DEFAULT_MAX_BYTES = 512 << 20
 
@@ -33,8 +34,8 @@ class Ranker:
         self, max_bytes: int = DEFAULT_MAX_BYTES, *, warm: bool = True, seed: int = 0
     ) -> None:
         try:
-            from headstart.speculation.ranking.tenant import compile_all
-            from headstart.speculation.ranking.training import Training
+            from headstart_research.ranker.tenant import compile_all
+            from headstart_research.ranker.training import Training
         except ImportError as error:
             raise DraftingError(
                 "the ranker needs numba, which comes with vLLM: pip install numba, or leave the"
@@ -109,7 +110,7 @@ class Ranker:
     def _learn(
         self, owner: tuple[str, str], stream: str, question: str, answer: Sequence[int]
     ) -> None:
-        from headstart.speculation.ranking.tenant import RankedTenant
+        from headstart_research.ranker.tenant import RankedTenant
 
         tenant = self._tenants.setdefault(owner, RankedTenant(self._seed))
         self._tenants.move_to_end(owner)
@@ -117,3 +118,18 @@ class Ranker:
             self._training.ask(tenant.learner)
         while self.num_bytes > self._max_bytes and self._tenants:
             self._tenants.popitem(last=False)
+
+
+def _built(ingredients: Ingredients, value: str) -> Ranker:
+    ranker = Ranker(ingredients.options.limits.total, warm=ingredients.options.warm)
+    for answer in ingredients.known_answers():
+        ranker.seed(answer.tenant, answer.question, answer.tokens)
+    return ranker
+
+
+REGISTRATION = Registration(
+    "ranker",
+    "the same answers, by a rule that it learns from them",
+    _built,
+    trust_less_on_change=True,
+)

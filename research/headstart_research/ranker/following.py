@@ -4,21 +4,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.compilation import compiled
-from headstart.speculation.ranking.arrays import (
+from headstart_research.ranker.arrays import (
     CONTEXT_LENGTHS,
     LAST_WORD,
     NUM_LENGTHS,
     Arrays,
     slot_of_context,
 )
-from headstart.speculation.ranking.network import (
+from headstart_research.ranker.network import (
     NUM_WEIGHTS,
     add_gradient,
     score,
     step,
     workspace,
 )
-from headstart.speculation.ranking.places import MAX_WORDS, Asked, hear, listen, look, new_view
+from headstart_research.ranker.places import MAX_WORDS, Asked, hear, listen, look, new_view
 
 
 @compiled

@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("numba")
 
-from headstart.speculation.ranking.answer_log import AnswerLog
-from headstart.speculation.ranking.learner import MAX_LESSONS, REVIEWS, Learner
-from headstart.speculation.ranking.training import Training
+from headstart_research.ranker.answer_log import AnswerLog
+from headstart_research.ranker.learner import MAX_LESSONS, REVIEWS, Learner
+from headstart_research.ranker.training import Training
 
 
 def log_of(num_answers):

@@ -1,0 +1,1 @@
+"""The ranker: a drafter that learns from each tenant's answers while it runs."""
