@@ -13,14 +13,14 @@ import httpx
 import psutil
 import zmq
 
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import DraftChannel, receive, send
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import DraftChannel, receive, send
 from headstart.speculation.draft import Draft
 from rig.servers import asking
 from rig.serving import Clip, Server
 
 CHAT = "/v1/chat/completions"
-DRAFTER = "headstart.engine.drafter.process"
+DRAFTER = "headstart_events.beside.process"
 LYING_S = 6.0  # less than the next drafter takes to start
 
 
@@ -82,7 +82,7 @@ class Faults:
             until_s = time.monotonic() + LYING_S
             while time.monotonic() < until_s:
                 data = receive(asks, 0.1)
-                asked = messages.read_by_drafter(data) if data is not None else None
+                asked = messages.read_by_draft_model(data) if data is not None else None
                 if isinstance(asked, messages.Ask):
                     self._lie(asked.request, drafts)
         finally:

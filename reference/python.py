@@ -9,7 +9,7 @@ _OPENING = """# Python
 What `from headstart import ...` gives. Names of other modules may change from version to
 version, except the interfaces at the end of this page."""
 _GROUPS = {
-    "Asking": ("Headstart", "Session", "Manner", "Sources", "EventDrafter", "EventTower"),
+    "Asking": ("Headstart", "Session", "Manner", "Sources"),
     "Answers": ("Answer", "Preview", "Confirmed", "Retracted"),
     "Live cameras": ("watch", "LiveSession", "Windows", "WhenChanged", "WindowAnswer"),
     "Clips": ("Clip", "ClipFiles", "Video", "Events"),
@@ -17,6 +17,7 @@ _GROUPS = {
 }
 _INTERFACES = {
     "headstart.speculation.drafter": ("Drafter", "DraftRequest", "StreamKey"),
+    "headstart.engine.draft_model": ("DraftModel", "RunningDraftModel"),
     "headstart.live.sources.source": ("Source", "Arrival", "SourceCounts"),
 }
 
@@ -39,7 +40,7 @@ def page() -> str:
         _entry("headstart_client.live_client", "LiveClient"),
         _errors(),
         "## Interfaces",
-        "A drafter and a source of frames of your own have these members. "
+        "A drafter, a draft model and a source of frames of your own have these members. "
         "[Your own drafter](../guides/drafter.md) uses the first.",
         *(
             document(f"From `{home}`:", *(_entry(home, name) for name in names))

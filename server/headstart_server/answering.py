@@ -207,13 +207,13 @@ class Answering:
 
     @property
     def _drafter_is_up(self) -> bool:
-        drafter = self._front_end.drafter
-        return drafter is not None and drafter.is_up
+        model = self._front_end.draft_model
+        return model is not None and model.is_up
 
     @property
     def drafter_state(self) -> str:
         """For people: none, up or down."""
-        if not self._front_end.has_drafter:
+        if self._front_end.draft_model is None:
             return "none"
         metrics.DRAFTER_UP.set(self._drafter_is_up)
         return "up" if self._drafter_is_up else "down"

@@ -14,14 +14,15 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
-from headstart.engine.drafter.channel import DraftChannel
-from headstart.engine.drafter.client import DrafterClient
+from headstart.engine.draft_model import DraftModel
+from headstart.engine.drafts.channel import DraftChannel
+from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.engine_memory import EngineMemory
 from headstart.engine.front_end import AnswerListener, FrontEnd
 from headstart.engine.model import Model
 from headstart.engine.options import SchedulerOptions
-from headstart.engine.startup import SCHEDULER, check_tokens
+from headstart.engine.startup import SCHEDULER
 from headstart.engine.target import Target
 from headstart.errors import HeadstartError
 from headstart.models.view import View
@@ -104,9 +105,11 @@ class HeadstartMiddleware:
         """Each part closes before those that it uses."""
         state = app.state
         settings = getattr(state.args, "headstart", None)
+        draft_model = getattr(state.args, "headstart_draft_model", None)
         if settings is None:  # `serve` checks before anything is loaded
             settings = Settings.from_environment()
-            check_tokens(state.args.model, settings.event_drafter)
+            if (draft_model := settings.draft_model) is not None:
+                draft_model.check(Model.checked(state.args.model), settings.sources)
         if settings.compare and not hasattr(state.args, "headstart_bare"):
             raise SettingsError("compare is for `headstart serve`: start it so, or leave it out")
         limits = settings.limits
@@ -134,9 +137,8 @@ class HeadstartMiddleware:
             self._keeper = _keeper(settings, memory, tokenizer, access_log)
             parts.callback(self._keeper.close)
             listeners.append(self._keeper)
-        front_end = _front_end(settings, engine, state.args.additional_config, listeners)
-        if front_end.drafter is not None:
-            parts.callback(front_end.drafter.close)
+        front_end = _front_end(draft_model, engine, state.args.additional_config, listeners)
+        parts.callback(front_end.close)
         decoder, room = MediaDecoder(pool, limits), MediaRoom(limits)
         answering = Answering(
             self._app,
@@ -286,21 +288,21 @@ def _keeper(
 
 
 def _front_end(
-    settings: Settings,
+    draft_model: DraftModel | None,
     engine: EngineClient,
     additional_config: Any,
     listeners: Sequence[AnswerListener],
 ) -> FrontEnd:
-    """With the drafter's process, where one is configured; returns before its engine is up."""
+    """With a draft model, where one is configured; returns before its engine is up."""
     options = SchedulerOptions.parse(additional_config)
-    drafter = settings.event_drafter
     if options.channel is None:
-        if drafter is not None:
+        if draft_model is not None:
             raise SettingsError(
                 "the drafter has no way to the target's scheduler; start vLLM with"
                 ' --additional-config \'{"headstart": {"channel": "DIRECTORY"}}\''
             )
-        return FrontEnd(engine, None, listeners=listeners)
-    channel = DraftChannel(options.channel)
-    client = DrafterClient(channel, drafter, settings.drafter_resources)
-    return FrontEnd(engine, client, abstain=options.sources.abstain, listeners=listeners)
+        return FrontEnd(engine, listeners=listeners)
+    drafts, beside = DraftSubscriber(DraftChannel(options.channel)), None
+    if draft_model is not None:
+        beside = draft_model.start(drafts, abstain=options.sources.abstain)
+    return FrontEnd(engine, drafts, beside, listeners)

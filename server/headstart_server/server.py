@@ -9,30 +9,26 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import fields, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
 from headstart.doctor.findings import require_engine
 from headstart.engine.cache_room import check_cache_room
-from headstart.engine.drafter.channel import ChannelLease, channel_home
-from headstart.engine.drafter.placement import Placement, few_kernels
+from headstart.engine.draft_model import DraftModel
+from headstart.engine.drafts.channel import ChannelLease, channel_home
+from headstart.engine.engine_resources import EngineResources, few_kernels
 from headstart.engine.headstart import Headstart
 from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.model_name import check_name
-from headstart.engine.options import SchedulerOptions, Sources, check_drafting
-from headstart.engine.startup import (
-    check_tokens,
-    drafting_arguments,
-    model_arguments,
-    place_beside,
-)
+from headstart.engine.options import SchedulerOptions, check_drafting
+from headstart.engine.startup import drafting_arguments, model_arguments
 from headstart.errors import EngineStartError
 from headstart.speculation.registry import MemoryLimits
 from headstart_server import listening
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
 
 MIDDLEWARE = "headstart_server.middleware.HeadstartMiddleware"
 # vLLM fetches nothing here. It reads "none" as "all": a host that cannot exist closes it for good.
@@ -47,7 +43,8 @@ def environment() -> dict[str, str]:
 
 def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
     """vLLM's arguments for these settings, by its names; the settings' own come before ours."""
-    view = Model.checked(settings.target).view
+    model = Model.checked(settings.target)
+    view = model.view
     found: dict[str, Any] = {
         "model": settings.target,
         "served_model_name": served_name(settings.target),
@@ -67,12 +64,11 @@ def arguments(settings: Settings, channel: str | None) -> dict[str, Any]:
         stages = int(settings.vllm.get("pipeline_parallel_size") or 1)
         check_drafting(settings.max_draft_tokens, stages)
         limits = settings.limits
-        sources = Sources(
-            warm=settings.warm_memory, memory_log=settings.memory_log, bridge=settings.bridge
-        )
-        sources.check_files(settings.event_drafter)
+        settings.sources.check_files()
+        if (draft_model := settings.draft_model) is not None:
+            draft_model.check(model, settings.sources)
         options = SchedulerOptions(
-            sources,
+            settings.sources,
             # A draft channel leads to one engine.
             channel=None if settings.is_data_parallel else channel,
             memory=MemoryLimits(limits.max_memory_bytes, limits.max_tenant_memory_bytes),
@@ -140,15 +136,16 @@ def serve(
     os.environ.update(environment())
     if settings.max_draft_tokens:
         os.environ.update(few_kernels(os.environ).environment)
-    check_tokens(settings.target, settings.event_drafter)
-    # The middleware unblocks them once it can drain.
-    with interrupts_kept(), _channel(settings) as channel, _bare(settings) as bare:
-        found = arguments(settings, channel)
-        placement = _placement(settings, found)
-        os.environ.update(placement.target.environment)
-        args = _parsed(flags({**found, **placement.target.arguments}))
+    with ExitStack() as running:
+        running.enter_context(interrupts_kept())  # the middleware unblocks them once it can drain
+        found = arguments(settings, running.enter_context(_channel(settings)))
+        bare = running.enter_context(_bare(settings))
+        draft_model, resources = _placed(settings, found)
+        os.environ.update(resources.environment)
+        args = _parsed(flags({**found, **resources.arguments}))
         args.enable_mm_processor_stats = True  # has no flag: times the vision tower
-        args.headstart = replace(settings, drafter_resources=placement.drafter)
+        args.headstart = settings
+        args.headstart_draft_model = draft_model
         args.headstart_bare = bare
         args.headstart_words = words
         is_up = False
@@ -205,13 +202,13 @@ def _channel(settings: Settings) -> Iterator[str | None]:
         lease.close()
 
 
-def _placement(settings: Settings, found: Mapping[str, Any]) -> Placement:
-    """With a drafter beside it, the target leaves it a part of the machine."""
-    if settings.drafter is not None and not settings.max_draft_tokens:
-        raise SettingsError(
-            "a drafter drafts nothing with max_draft_tokens 0; leave one of them out"
-        )
-    return place_beside(settings.event_drafter, found)
+def _placed(
+    settings: Settings, found: Mapping[str, Any]
+) -> tuple[DraftModel | None, EngineResources]:
+    """A draft model with its part of the machine, and the part of the target beside it."""
+    if (draft_model := settings.draft_model) is None:
+        return None, EngineResources()
+    return draft_model.placed(found)
 
 
 def _parsed(words: list[str]) -> Any:

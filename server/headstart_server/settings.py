@@ -37,8 +37,8 @@ from pathlib import Path
 from typing import Any, Self, get_type_hints
 from urllib.parse import urlsplit
 
-from headstart.engine.drafter.placement import EngineResources
-from headstart.engine.options import EventDrafter, EventTower, event_model
+from headstart.engine.draft_model import DraftModel, draft_model
+from headstart.engine.options import Sources
 from headstart.errors import HeadstartError
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 from headstart_server.auth import Keys
@@ -227,8 +227,6 @@ class Settings:
     """Any of vLLM's own arguments, by its names."""
     drafter_vllm: Mapping[str, Any] = field(default_factory=dict)
     """The same, for the drafter's engine."""
-    drafter_resources: EngineResources = field(default_factory=EngineResources)
-    """Where the drafter computes; found at start-up, not configured."""
 
     def __post_init__(self) -> None:
         if self.media_root is not None and not self.media_root.is_dir():
@@ -246,6 +244,11 @@ class Settings:
                 " server for each, or leave the drafter out"
             )
 
+        if self.drafter is not None and not self.max_draft_tokens:
+            raise SettingsError(
+                "a drafter drafts nothing with max_draft_tokens 0; leave one of them out"
+            )
+
     def check_auth(self) -> None:
         """Raise unless there are tenants' keys or the server is open, and not both."""
         if self.open and (self.keys.keys or self.keys.tenants):
@@ -260,12 +263,17 @@ class Settings:
             )
 
     @property
-    def event_drafter(self) -> EventDrafter | EventTower | None:
+    def draft_model(self) -> DraftModel | None:
         """The drafter beside the target, where one is configured."""
         if self.drafter is None:
             return None
         bridge = None if self.whole_drafter else self.bridge
-        return event_model(self.drafter, self.drafter_vllm, bridge)
+        return draft_model(self.drafter, self.drafter_vllm, bridge)
+
+    @property
+    def sources(self) -> Sources:
+        """What drafts inside the scheduler."""
+        return Sources(warm=self.warm_memory, memory_log=self.memory_log, bridge=self.bridge)
 
     @property
     def is_data_parallel(self) -> bool:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from headstart.answers.answer import Answer
     from headstart.answers.preview import Confirmed, Preview, Retracted
     from headstart.engine.headstart import Headstart
-    from headstart.engine.options import EventDrafter, EventTower, Sources
+    from headstart.engine.options import Sources
     from headstart.engine.question import Manner
     from headstart.engine.session import Session
     from headstart.errors import HeadstartError
@@ -28,8 +28,6 @@ _HOMES = {
     "Clip": "headstart.media.clip",
     "ClipFiles": "headstart.media.clip",
     "Confirmed": "headstart.answers.preview",
-    "EventDrafter": "headstart.engine.options",
-    "EventTower": "headstart.engine.options",
     "Events": "headstart.media.events",
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
@@ -54,8 +52,6 @@ __all__ = [
     "Clip",
     "ClipFiles",
     "Confirmed",
-    "EventDrafter",
-    "EventTower",
     "Events",
     "Headstart",
     "HeadstartError",

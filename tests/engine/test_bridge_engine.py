@@ -11,17 +11,18 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
-from headstart import EventTower, Headstart, Sources, Video
+from headstart import Headstart, Sources, Video
 from headstart.bridges.config import BridgeConfig, FeatureSize
 from headstart.bridges.pooling import DRAFTER, EARLIER, LAST, drafter_features
 from headstart.engine.question import Question
 from headstart.errors import CollectError, DraftingError, TrainingError
 from headstart.speculation.draft import by_source
+from headstart_events.beside.tower import EventTower
 from rig.waiting import wait_until
 from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
-from tests.engine.drafts import ask_target, drafter_of
 from tests.engine.event_clips import clip_with_events
 from tests.engine.witness import FILE, PREPARED, digest
+from tests.events.beside.drafts import ask_target, drafter_of, record_of
 from tests.models.oracle import Asked, random_clip
 
 pytestmark = pytest.mark.engine
@@ -68,7 +69,7 @@ def bridged(tiny_target, tiny_drafter, oracle, tmp_path_factory, witnessed):
     sources = Sources(drafters=("tests.engine.witness:Witness",), abstain=False, bridge=directory)
     with Headstart(
         tiny_target,
-        drafter=EventTower(tiny_drafter, ARGUMENTS),
+        draft_model=EventTower(tiny_drafter, ARGUMENTS),
         sources=sources,
         max_draft_tokens=16,
         vllm=ARGUMENTS,
@@ -146,7 +147,7 @@ def ask_until_events_are_seen(bridged, witnessed, clip, words):
 
     def is_shown():
         before, name = len(lines(witnessed)), f"look-{time.monotonic()}"
-        with drafter_of(bridged).drafting(name, Question(words, clip, 4)):
+        with drafter_of(bridged).drafting(Question(words, clip, 4), record_of(name)):
             time.sleep(0.5)  # plays: a question that ends after its clip; too early is asked again
             ask_target(bridged, clip, words, name, 4)
         found[:] = lines(witnessed)[before:]
@@ -204,6 +205,6 @@ def test_what_cannot_work_is_refused_before_the_engine_starts(tiny_target, tmp_p
         Headstart(tiny_target, sources=Sources(bridge=directory), vllm={"ec_transfer_config": {}})
     tower = EventTower(tiny_target, {"worker_extension_cls": "mine"})
     with pytest.raises(CollectError, match="worker_extension_cls"):
-        Headstart(tiny_target, drafter=tower, sources=Sources(bridge=directory))
-    with pytest.raises(DraftingError, match="0 and no drafter"):
-        Headstart(tiny_target, drafter=tower, max_draft_tokens=0)
+        Headstart(tiny_target, draft_model=tower, sources=Sources(bridge=directory))
+    with pytest.raises(DraftingError, match="0 and no draft model"):
+        Headstart(tiny_target, draft_model=tower, max_draft_tokens=0)

@@ -12,7 +12,7 @@ pytest.importorskip("vllm")
 from tokenizers.decoders import DecodeStream
 
 from headstart.answers.preview import Confirmed, Preview, Retracted
-from headstart.engine.drafter.messages import Drafted
+from headstart.engine.drafts.messages import Drafted
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.question import Manner, Question
 from headstart.engine.request_record import RequestRecord

@@ -1,21 +1,12 @@
 """Options on their way into vLLM's engine process, and what is refused there."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headstart.bridges.config import BridgeConfig, FeatureSize
-from headstart.engine.options import (
-    EventDrafter,
-    EventTower,
-    SchedulerOptions,
-    Sources,
-    event_model,
-)
+from headstart.engine.options import SchedulerOptions, Sources
 from headstart.errors import DraftingError
 from headstart.speculation.registry import MemoryLimits
-from tests.bridges.random_bridge import save_random_bridge
 
 
 @pytest.mark.parametrize(
@@ -76,42 +67,3 @@ def test_a_memory_log_is_looked_at_before_an_engine_starts(tmp_path):
     file.write_text('{"question": "what?", "target_tokens": [1, 2]}\n{"question": "what?"}\n')
     with pytest.raises(DraftingError, match="line 2"):
         Sources(memory_log=file).check_files()
-
-
-def test_a_tower_needs_a_bridge_that_can_look_at_what_it_sees(tmp_path):
-    tower = EventTower("an-eventgpt")
-    (tmp_path / "config.json").write_text('{"text_config": {"vocab_size": 9}}')  # a target's
-    with pytest.raises(DraftingError, match="there is none"):
-        Sources().check_files(tower)
-    config = BridgeConfig(8, (FeatureSize("target_last", 4, 2),), width=8, num_heads=2, hidden=8)
-    blind = save_random_bridge(tmp_path / "blind", tmp_path, config)
-    Sources(bridge=blind).check_files(EventDrafter("an-eventgpt"))
-    with pytest.raises(DraftingError, match="collect --drafter"):
-        Sources(bridge=blind).check_files(tower)
-    seeing = replace(config, features=(FeatureSize("drafter", 4, 2),))
-    directory = save_random_bridge(tmp_path / "seeing", tmp_path, seeing)
-    Sources(bridge=directory).check_files(tower)
-
-
-def test_an_event_model_by_name_is_a_tower_beside_a_bridge(tmp_path):
-    assert event_model("m", {}, None) == EventDrafter("m")
-    assert event_model("m", {"dtype": "float32"}, tmp_path) == EventTower("m", {"dtype": "float32"})
-
-
-def test_a_drafter_of_no_tokens_is_refused():
-    with pytest.raises(DraftingError, match="leave the drafter out"):
-        EventDrafter("model", max_tokens=0)
-
-
-def test_arguments_that_do_not_travel_are_refused_before_a_process_starts():
-    pytest.importorskip("zmq")
-    from headstart.engine.drafter.channel import DraftChannel
-    from headstart.engine.drafter.spec import DrafterSpec
-
-    spec = DrafterSpec(
-        "model", {"dtype": "float32", "seed": 3}, 9, DraftChannel("/tmp/channel"), (1, 2)
-    )
-    for told in (spec, replace(spec, tower_only=True)):
-        assert DrafterSpec.parse(told.argument()) == told
-    with pytest.raises(DraftingError, match="command line"):
-        DrafterSpec("model", {"dtype": object()}, 9, DraftChannel("/tmp/channel")).argument()

@@ -71,7 +71,7 @@ def test_without_its_drafter_the_server_goes_on_and_gets_it_back(
     (drafter,) = [
         child
         for child in server.children()
-        if "headstart.engine.drafter.process" in " ".join(child.cmdline())
+        if "headstart_events.beside.process" in " ".join(child.cmdline())
     ]
     drafter.suspend()
     assert ask(north, asked, stream="stopped")["choices"] == expected

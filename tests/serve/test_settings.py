@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.options import EventDrafter, EventTower
 from headstart.errors import HeadstartError
+from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.tower import EventTower
 from headstart_server.auth import Caller
 from headstart_server.settings import Limits, Settings, SettingsError
 from tests.documents import DOCS
@@ -53,12 +54,12 @@ max_model_len = 99
 
 def test_beside_a_bridge_a_drafter_is_its_tower_unless_the_whole_is_asked_for():
     server = {"drafter": "d", "bridge": "b"}
-    assert Settings.of({"server": {"drafter": "d"}}).event_drafter == EventDrafter("d")
-    tower = Settings.of({"server": server, "drafter_vllm": {"dtype": "float32"}}).event_drafter
+    assert Settings.of({"server": {"drafter": "d"}}).draft_model == EventDraftModel("d")
+    tower = Settings.of({"server": server, "drafter_vllm": {"dtype": "float32"}}).draft_model
     assert tower == EventTower("d", {"dtype": "float32"})
-    whole = Settings.of({"server": {**server, "whole_drafter": True}}).event_drafter
-    assert whole == EventDrafter("d")
-    assert Settings.of({"server": {"bridge": "b"}}).event_drafter is None
+    whole = Settings.of({"server": {**server, "whole_drafter": True}}).draft_model
+    assert whole == EventDraftModel("d")
+    assert Settings.of({"server": {"bridge": "b"}}).draft_model is None
 
 
 @pytest.mark.parametrize(
@@ -152,6 +153,8 @@ def test_several_engines_have_no_channel_and_no_drafter(tiny_target):
     assert channel(data_parallel_size=2) is None
     with pytest.raises(SettingsError, match="leave the drafter out"):
         Settings(target="t", drafter="d", vllm={"data_parallel_size": 2})
+    with pytest.raises(SettingsError, match="leave one of them out"):
+        Settings(target="t", drafter="d", max_draft_tokens=0)
 
 
 def test_requests_name_a_target_by_its_directorys_last_name(tmp_path, tiny_target, monkeypatch):

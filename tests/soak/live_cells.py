@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from headstart import Answer
-from headstart.engine.drafter.messages import SOURCE as EVENTGPT
 from headstart.live.session import LiveSession
 from headstart.live.windows import Windows
+from headstart_events.beside.worth import SOURCE as EVENTGPT
 from headstart_lab.workloads import REPORT
 
 SHAPES = {"tumbling": Windows(1.0), "stepping": Windows(2.0, every=1.0)}

@@ -39,12 +39,13 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 
 import numpy as np
 
-from headstart import Answer, EventDrafter, Headstart, Sources, Video
+from headstart import Answer, Headstart, Sources, Video
 from headstart.live import session as session_module
 from headstart.live.session import LiveSession
 from headstart.live.sources.source import Arrival
 from headstart.live.window_question import WindowAnswer
 from headstart.models.video_llava.view import video_geometry
+from headstart_events.beside.event_draft_model import EventDraftModel
 from headstart_lab.language.questions import Question
 from headstart_research.bench.methods import TIGHT_JSON
 from rig.rough_camera import RoughCamera, taken
@@ -194,9 +195,9 @@ def main() -> None:
     with contextlib.closing(Bare(options.target)) as bare, ThreadPoolExecutor(1) as comparing:
         steady = None
         for sources, drafter, states in engines:
-            beside = None if drafter is None else EventDrafter(drafter, SMALL)
+            beside = None if drafter is None else EventDraftModel(drafter, SMALL)
             with Headstart(
-                options.target, drafter=beside, sources=sources, vllm=ENGINE
+                options.target, draft_model=beside, sources=sources, vllm=ENGINE
             ) as headstart:
                 if steady is None:
                     given, steady = watch_steadily(headstart, RoughCamera(0), cells[0], num_steady)

@@ -29,8 +29,8 @@ from typing import Any
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports vLLM
 
 from headstart import Answer, Clip, Headstart, Sources
+from headstart.engine.draft_model import draft_model
 from headstart.engine.model import Model
-from headstart.engine.options import event_model
 from headstart.speculation.draft import by_source
 from headstart_lab.language.questions import Question
 from headstart_lab.pair import Pair, find_pair
@@ -231,9 +231,9 @@ def _compare(
     bare: Bare,
 ) -> tuple[list[Answer], list[tuple[int, Difference]]]:
     sources, beside = _drafters(options.bridge)[setting.drafts]
-    drafter = None
+    model = None
     if beside:
-        drafter = event_model(options.pair.drafter, _engine(options), sources.bridge)
+        model = draft_model(options.pair.drafter, _engine(options), sources.bridge)
     arguments = {
         **_engine(options),
         "max_num_seqs": max(BATCHES),
@@ -243,7 +243,7 @@ def _compare(
     }
     given, found = [], []
     target = str(options.pair.target)
-    with Headstart(target, drafter=drafter, sources=sources, vllm=arguments) as headstart:
+    with Headstart(target, draft_model=model, sources=sources, vllm=arguments) as headstart:
         for batch, rounds in batches.items():
             for asked in rounds:
                 answers = asyncio.run(_ask(headstart, batch, asked, options, clips))

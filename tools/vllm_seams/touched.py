@@ -53,7 +53,7 @@ BY_HAND = {
         f"{_RENDERER}.render_messages_async",
         f"{_RENDERER}.default_cmpl_tok_params",
     ),
-    "headstart/engine/drafter/event_engine.py": (
+    "headstart_events/beside/event_engine.py": (
         "vllm.v1.engine.llm_engine.LLMEngine.step",
         "vllm.v1.engine.llm_engine.LLMEngine.add_request",
         f"{_RENDERER}.render_cmpl",

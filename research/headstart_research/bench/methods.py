@@ -6,10 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.drafter.placement import EngineResources, Machine, alone_on_two
+from headstart.engine.draft_model import draft_model
+from headstart.engine.engine_resources import EngineResources
 from headstart.engine.headstart import Headstart
-from headstart.engine.options import Sources, event_model
+from headstart.engine.options import Sources
 from headstart.speculation.registry import DEFAULT_DRAFTERS, installed
+from headstart_events.beside.placement import Machine, alone_on_two
 from headstart_research.bench.result import BARE
 
 TIMED = "timed"
@@ -77,10 +79,10 @@ class Rig:
                 )
         beside = None
         if method.drafter and self.drafter is not None:
-            beside = event_model(self.drafter, self.drafter_vllm, method.sources.bridge)
+            beside = draft_model(self.drafter, self.drafter_vllm, method.sources.bridge)
         return Headstart(
             self.target,
-            drafter=beside,
+            draft_model=beside,
             sources=method.sources,
             max_draft_tokens=self.max_draft_tokens,
             num_frames=self.num_frames,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headstart.bridges.pooling import DRAFTER, TARGET_FEATURES
-from headstart.engine.drafter.placement import EngineResources, Machine, place
+from headstart.engine.engine_resources import EngineResources
+from headstart_events.beside.placement import Machine, place
 
 if TYPE_CHECKING:
     from headstart_research.collect.observer import Observer
@@ -57,8 +58,8 @@ class CollectedModels:
                 arguments = {**placement.target.arguments, **self.vllm}
                 target = Observer(self.target, num_frames=self.num_frames, vllm=arguments)
                 running.enter_context(target)
-            with _tower_resources(placement.drafter).taken():
-                arguments = {**placement.drafter.arguments, **self.drafter_vllm}
+            with _tower_resources(placement.beside).taken():
+                arguments = {**placement.beside.arguments, **self.drafter_vllm}
                 drafter = Observer(self.drafter, tower_only=True, vllm=arguments)
                 running.enter_context(drafter)
             yield target, drafter

@@ -37,12 +37,12 @@ def start_headstart(
         quieten()
     quiet = {"use_tqdm_on_load": verbose}
     with Start(shown, target).shown() as start, interrupts_kept():
+        from headstart.engine.draft_model import draft_model
         from headstart.engine.headstart import Headstart
-        from headstart.engine.options import EventDrafter
 
         headstart = Headstart(
             target,
-            drafter=EventDrafter(drafter, {**quiet, **drafter_vllm}) if drafter else None,
+            draft_model=draft_model(drafter, {**quiet, **drafter_vllm}) if drafter else None,
             max_draft_tokens=max_draft_tokens,
             manner=manner,
             num_frames=num_frames,

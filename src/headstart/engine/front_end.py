@@ -1,6 +1,6 @@
 """The front end: every question to a target passes here, from Python and from HTTP.
 
-It sends the question to the drafter, tags the request for the scheduler, hears the drafts, and
+It sends the question to a draft model, tags the request for the scheduler, takes in the drafts, and
 knows afterwards what became of them. `Headstart` and the server differ only in who hands the
 request to vLLM.
 """
@@ -12,11 +12,10 @@ from threading import Lock
 from typing import Protocol
 
 from headstart.answers.preview import PreviewText, Shown
-from headstart.answers.timeline import Timeline
-from headstart.engine.drafter.client import DrafterClient
-from headstart.engine.drafter.messages import Drafted
-from headstart.engine.drafter.timeline import drafter_timeline
-from headstart.engine.drafter.worth import DrafterWorth
+from headstart.answers.timeline import Span, Stage, Timeline
+from headstart.engine.draft_model import RunningDraftModel
+from headstart.engine.drafts.messages import Drafted
+from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
@@ -74,27 +73,21 @@ class AnswerListener(Protocol):
 
 
 class FrontEnd:
-    """A target's engine client and the drafter's, as one. Used from one event loop."""
+    """A target's engine and what drafts beside it, as one. Used from one event loop."""
 
     def __init__(
         self,
         engine: EngineClient,
-        drafter: DrafterClient | None,
-        *,
-        abstain: bool = True,
+        drafts: DraftSubscriber | None = None,
+        draft_model: RunningDraftModel | None = None,
         listeners: Sequence[AnswerListener] = (),
     ) -> None:
-        """With ``abstain``, the drafter only works for streams where its drafts have paid."""
+        """Without ``drafts`` no draft is shown before it is verified."""
         self.engine = engine
-        self.drafter = drafter
+        self.drafts = drafts
+        self.draft_model = draft_model
         self._listeners = tuple(listeners)
         self._scenes = SceneChange()
-        self._worth = DrafterWorth() if abstain else None
-
-    @property
-    def has_drafter(self) -> bool:
-        """Whether there is a drafter's process, up or not."""
-        return self.drafter is not None and self.drafter.process is not None
 
     def announce(self, question: Question) -> None:
         """A question will be asked as soon as its clip is decoded: the listeners may begin."""
@@ -114,13 +107,10 @@ class FrontEnd:
             for listener in self._listeners:
                 block.callback(listener.answered, question, record)
             block.enter_context(self.engine.recording(record))
-            if self.drafter is not None and question.is_drafted:
-                block.enter_context(self.drafter.hearing(record.request_id, asking.hear))
-                is_judged = self._is_judged(question)
-                if self._is_drafter_wanted(question, is_judged):
-                    block.enter_context(self.drafter.drafting(record.request_id, question))
-                    if is_judged:
-                        block.callback(self._judge, record)
+            if self.drafts is not None and question.is_drafted:
+                block.enter_context(self.drafts.subscribe(record.request_id, asking.hear))
+                if self.draft_model is not None:
+                    block.enter_context(self.draft_model.drafting(question, record))
             yield asking
 
     async def _change(self, question: Question) -> float:
@@ -131,28 +121,12 @@ class FrontEnd:
         # Comparing takes too long for the loop.
         return await asyncio.to_thread(self._scenes.change, question.stream, events)
 
-    def _is_judged(self, question: Question) -> bool:
-        """Whether this answer counts for what the drafter is worth on its stream.
-
-        Not while the drafter is down, nor where its drafts are shown whether they pay or not.
-        """
-        drafter = self.drafter
-        known = drafter is not None and drafter.speaks and drafter.is_up
-        is_kept = question.stream is not None and not question.previews
-        return known and is_kept and self._worth is not None
-
-    def _is_drafter_wanted(self, question: Question, is_judged: bool) -> bool:
-        if self.drafter is None or not self.has_drafter or question.clip is None:
-            return False
-        if not self.drafter.speaks:
-            return True  # its tower looks for the bridge, which is judged by itself
-        if not question.is_free:
-            return False  # the drafter speaks prose, of which no grammar lets a word through
-        return not is_judged or self._worth is None or self._worth.is_wanted(question.stream)
-
-    def _judge(self, record: RequestRecord) -> None:
-        if self._worth is not None and record.report is not None:
-            self._worth.judge(record.stream, record.verdicts)
+    def close(self) -> None:
+        """End what drafts beside the target, and hear no more drafts."""
+        if self.draft_model is not None:
+            self.draft_model.close()
+        if self.drafts is not None:
+            self.drafts.close()
 
 
 class Asking:
@@ -197,5 +171,22 @@ class Asking:
         return shown
 
     def drafter_timeline(self) -> Timeline | None:
-        """Of the drafter's engine, as far as its drafts have come."""
-        return drafter_timeline(self._newest.values(), self.record.loading)
+        """Of the draft model's engine up to its newest draft; none while none has come.
+
+        The clip was loaded for both models.
+        """
+        newest = list(self._newest.values())
+        stamped = [(drafted.draft, drafted.stamps) for drafted in newest if drafted.stamps]
+        if not stamped:
+            return None
+        last, stamps = max(stamped, key=lambda one: one[0].made_at_s)
+        edges = (
+            (Stage.PREPROCESS, stamps.asked_s, stamps.preprocessed_s),
+            (Stage.VISION, stamps.scheduled_s, stamps.vision_end_s),
+            (Stage.PREFILL, stamps.vision_end_s, stamps.first_token_s),
+            (Stage.DECODE, stamps.first_token_s, last.made_at_s),
+        )
+        spans = [Span(stage, start_s, max(start_s, end_s)) for stage, start_s, end_s in edges]
+        if self.record.loading is not None:
+            spans.append(self.record.loading)
+        return Timeline.of(min(span.start_s for span in spans), last.made_at_s, spans)

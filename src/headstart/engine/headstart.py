@@ -1,6 +1,6 @@
 """`Headstart`: ask a target about a clip.
 
-with Headstart("path/or/name/of/a/model", drafter="path/or/name/of/an/eventgpt") as headstart:
+with Headstart("path/or/name/of/a/model", draft_model="path/or/name/of/another") as headstart:
     front = headstart.session("front camera")
     answer = front.ask(ClipFiles("street.mp4", "street.raw"), "What is happening?")
     print(answer.text)
@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from headstart.doctor.findings import require_engine
+from headstart.engine.draft_model import DraftModel
+from headstart.engine.draft_model import draft_model as draft_model_of
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.model import Model
-from headstart.engine.options import EventDrafter, EventTower, Sources, event_model
+from headstart.engine.options import Sources
 from headstart.engine.question import Manner
 from headstart.engine.session import Session
 from headstart.errors import DraftingError
@@ -32,7 +34,7 @@ class Headstart(Session):
         self,
         target: str | Path,
         *,
-        drafter: EventDrafter | EventTower | str | Path | None = None,
+        draft_model: DraftModel | str | Path | None = None,
         sources: Sources = Sources(),  # noqa: B008 - frozen
         max_draft_tokens: int = 32,
         manner: Manner = Manner(),  # noqa: B008 - frozen
@@ -41,25 +43,25 @@ class Headstart(Session):
     ) -> None:
         """Load ``target``; ``vllm`` holds any of vLLM's own engine arguments, by its names.
 
-        Sessions draft from what the target said before, and every answer from what ``drafter`` sees
-        in the clip's events, ``max_draft_tokens`` at a time; with 0, vLLM's scheduler is left as
-        it is. A drafter given by name is an `EventTower` where there is a bridge, and an
-        `EventDrafter` elsewhere. All is asked in ``manner``, where a session has none of its own.
-        Of a clip or a live window the target is shown ``num_frames``: its own number, or 8 where it
-        has none.
+        Sessions draft from what the target said before, and every answer from what ``draft_model``
+        says of the same clip, ``max_draft_tokens`` at a time; with 0, vLLM's scheduler is left as
+        it is. A draft model given by name is one of those that packages beside headstart bring;
+        where there is a bridge, only its tower is run, to show the bridge what it sees. All is
+        asked in ``manner``, where a session has none of its own. Of a clip or a live window the
+        target is shown ``num_frames``: its own number, or 8 where it has none.
         """
         require_engine()
-        if isinstance(drafter, str | Path):
-            drafter = event_model(drafter, {}, sources.bridge)
-        if max_draft_tokens < 0 or (drafter is not None and not max_draft_tokens):
+        if isinstance(draft_model, str | Path):
+            draft_model = draft_model_of(draft_model, {}, sources.bridge)
+        if max_draft_tokens < 0 or (draft_model is not None and not max_draft_tokens):
             raise DraftingError(
                 f"max_draft_tokens is {max_draft_tokens}: give how many tokens of a draft to"
-                " verify at once, or 0 and no drafter"
+                " verify at once, or 0 and no draft model"
             )
         from headstart.engine.startup import Engines  # needs what the engine brings
 
         model = Model.checked(target, num_frames)
-        self._engines = Engines(model, drafter, sources, max_draft_tokens, vllm or {})
+        self._engines = Engines(model, draft_model, sources, max_draft_tokens, vllm or {})
         self._thread = LoopThread()
         super().__init__(self._engines.target, self._thread, None, manner)
 

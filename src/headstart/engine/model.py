@@ -6,9 +6,9 @@ from typing import Any, Self
 
 from headstart.doctor.findings import computes_on_cpu
 from headstart.engine.model_name import check_name
-from headstart.errors import DraftingError, EngineStartError, ModelConfigError
+from headstart.errors import EngineStartError, ModelConfigError
 from headstart.models.chat.view import ChatView
-from headstart.models.view import PicturesView, View, view_of
+from headstart.models.view import View, view_of
 from headstart.speculation.vocabulary import TextVocabulary
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
@@ -46,22 +46,6 @@ class Model:
         if Path(name).is_dir() and getattr(config, "quantization_config", None) is None:
             view.check_checkpoint(Path(name))
         return cls(str(name), view if num_frames is None else _showing(view, num_frames))
-
-    @property
-    def drafter_view(self) -> PicturesView:
-        """Its view, as a drafter has it."""
-        if not isinstance(self.view, PicturesView):
-            raise DraftingError(
-                f"{self.name} cannot draft beside a target: choose an EventGPT, or a Video-LLaVA"
-            )
-        return self.view
-
-    def text_pieces(self) -> dict[str, int]:
-        """Each piece of text its tokenizer knows, and its id."""
-        from transformers import AutoTokenizer
-
-        pieces = AutoTokenizer.from_pretrained(self.name).get_vocab()
-        return {piece: id for piece, id in pieces.items() if id < self.view.num_text_ids}
 
 
 def text_vocabulary(hf_config: Any) -> TextVocabulary:

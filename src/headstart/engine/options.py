@@ -1,11 +1,10 @@
 """What a caller may decide about drafting, and the form in which it reaches vLLM's scheduler."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.bridges.pooling import DRAFTER
 from headstart.errors import DraftingError
 from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.memory import Memory
@@ -76,27 +75,12 @@ class Sources:
                 " memory_log, or switch warm on"
             )
 
-    def check_files(self, beside: "EventDrafter | EventTower | None" = None) -> None:
-        """Raise if a log or a bridge cannot be read, or ``beside`` has no bridge to show things to.
-
-        Sooner than the engine would.
-        """
+    def check_files(self) -> None:
+        """Raise if a log or a bridge cannot be read, sooner than the engine would."""
         if self.memory_log is not None:
             read_memory_log(self.memory_log)
-        bridge = None if self.bridge is None else BridgeDrafter.load(self.bridge, Memory()).bridge
-        if not isinstance(beside, EventTower):
-            return
-        if bridge is None:
-            raise DraftingError(
-                f"the tower of {beside.model} shows a bridge what it sees, and there is none: name"
-                " one with Sources(bridge=...), or let the whole model draft: EventDrafter"
-            )
-        if all(feature.name != DRAFTER for feature in bridge.config.features):
-            raise DraftingError(
-                f"the bridge {self.bridge} was trained without an event model and cannot look at"
-                f" what {beside.model} sees: leave the drafter out, or train with records that"
-                " `headstart collect --drafter` wrote"
-            )
+        if self.bridge is not None:
+            BridgeDrafter.load(self.bridge, Memory())
 
     @classmethod
     def parse(cls, given: Any) -> Self:
@@ -138,45 +122,6 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class EventDrafter:
-    """A second model that sees the same clip its own way, in an engine and a process of its own."""
-
-    model: str | Path
-    vllm: Mapping[str, Any] = field(default_factory=dict)
-    """Any of vLLM's own engine arguments, by its names."""
-    max_tokens: int = 256
-    """Of one answer, this many are drafted at most."""
-
-    def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise DraftingError(
-                f"max_tokens of the drafter is {self.max_tokens}: leave the drafter out instead"
-            )
-
-
-@dataclass(frozen=True)
-class EventTower:
-    """An event model that says nothing: its tower shows a bridge what it sees in the same clip.
-
-    Its language model is not loaded.
-    """
-
-    model: str | Path
-    vllm: Mapping[str, Any] = field(default_factory=dict)
-    """Any of vLLM's own engine arguments, by its names."""
-
-
-def event_model(
-    model: str | Path, vllm: Mapping[str, Any], bridge: Path | None
-) -> EventDrafter | EventTower:
-    """An event model by name. A bridge says more of the target's words, and needs its tower only.
-
-    Who wants the model's own words beside a bridge, for previews, builds an `EventDrafter`.
-    """
-    return EventDrafter(model, vllm) if bridge is None else EventTower(model, vllm)
-
-
-@dataclass(frozen=True)
 class SchedulerOptions:
     """What our scheduler is told inside vLLM's engine process.
 
@@ -186,7 +131,7 @@ class SchedulerOptions:
 
     sources: Sources = Sources()
     channel: str | None = None
-    """The directory of the sockets over which a drafter sends drafts; see `DraftChannel`."""
+    """The directory of the sockets over which drafts travel; see `DraftChannel`."""
     memory: MemoryLimits = MemoryLimits()  # noqa: RUF009 - frozen
 
     @classmethod

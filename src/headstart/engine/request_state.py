@@ -7,7 +7,7 @@ from typing import Any
 
 from vllm.v1.request import Request, RequestStatus
 
-from headstart.engine.drafter.scheduler_end import Followed
+from headstart.engine.drafts.scheduler_drafts import Followed
 from headstart.engine.prompt_pace import Account
 from headstart.engine.request_record import PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags

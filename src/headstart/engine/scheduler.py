@@ -30,8 +30,8 @@ from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 from headstart.bridges.pooling import DRAFTER
 from headstart.doctor.findings import require_engine
 from headstart.engine.draft_room import DraftRoom, DraftSlots, num_missing, num_wanted
-from headstart.engine.drafter.channel import DraftChannel
-from headstart.engine.drafter.scheduler_end import Heard, SchedulerEnd
+from headstart.engine.drafts.channel import DraftChannel
+from headstart.engine.drafts.scheduler_drafts import Arrived, SchedulerDrafts
 from headstart.engine.engine_memory import answer_calls
 from headstart.engine.model import text_vocabulary
 from headstart.engine.options import SchedulerOptions, check_drafting
@@ -121,9 +121,9 @@ class HeadstartScheduler(Scheduler):
         self.remembered = Remembered(self._cascade)
         answer_calls()
         self._clips = SeenClips(self.ec_connector, self._cascade)
-        self._channel: SchedulerEnd | None = None
+        self._channel: SchedulerDrafts | None = None
         if options.channel is not None:
-            self._channel = SchedulerEnd(DraftChannel(options.channel), sources.resync)
+            self._channel = SchedulerDrafts(DraftChannel(options.channel), sources.resync)
         self._clock = PassClock()
         pace = PromptPace(costs, cuts_prompts=cuts_prompts(vllm_config))
         self._states: dict[str, RequestState] = {}
@@ -155,8 +155,8 @@ class HeadstartScheduler(Scheduler):
             self._cascade.post(drafted, Draft(tags.prediction, "caller", time.monotonic()))
         if self._channel is not None and tags.name:
             state.followed, early = self._channel.begin(drafted, tags.name, is_shown=tags.preview)
-            for heard in early:
-                self._take(drafted, heard)
+            for arrived in early:
+                self._take(drafted, arrived)
             if tags.preview:
                 self._proposal(request, drafted, self.num_spec_tokens)
 
@@ -174,11 +174,11 @@ class HeadstartScheduler(Scheduler):
             self._clips.begin(state)
         return state
 
-    def _take(self, drafted: DraftedRequest, heard: Heard) -> None:
-        if isinstance(heard, Draft):
-            self._cascade.post(drafted, heard)
+    def _take(self, drafted: DraftedRequest, arrived: Arrived) -> None:
+        if isinstance(arrived, Draft):
+            self._cascade.post(drafted, arrived)
         else:
-            self._cascade.see(drafted, {DRAFTER: heard})
+            self._cascade.see(drafted, {DRAFTER: arrived})
 
     def _handle_stopped_request(self, request: Request) -> bool:
         """An answer is complete; a request whose prompt grows may go on after it."""
@@ -237,8 +237,8 @@ class HeadstartScheduler(Scheduler):
         self._clock.begin()
         self._cascade.pass_begins(len(self.running))
         if self._channel is not None:
-            for drafted, heard in self._channel.heard():
-                self._take(drafted, heard)
+            for drafted, arrived in self._channel.arrived():
+                self._take(drafted, arrived)
         self.max_num_scheduled_tokens = self._hand_out_drafts()
         self.num_lookahead_tokens = self._slots.step_begins(
             self.num_spec_tokens, anyone_waits=bool(self.waiting or self.kv_holding_waiting)

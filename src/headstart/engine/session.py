@@ -131,6 +131,6 @@ class Session:
             loading=loading,
             schema=text,
             is_free=text is None,
-            # Without a stream and a drafter no source would have anything to draft.
-            is_drafted=self.key is not None or front_end.has_drafter,
+            # Without a stream and a draft model no source would have anything to draft.
+            is_drafted=self.key is not None or front_end.draft_model is not None,
         )

@@ -1,4 +1,4 @@
-"""Starting a target with drafts: what vLLM is told, and a drafter's engine beside it."""
+"""Starting a target with drafts: what vLLM is told, and what runs beside it."""
 
 import contextlib
 import os
@@ -6,22 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstart.engine.cache_room import check_cache_room
-from headstart.engine.drafter.channel import ChannelLease
-from headstart.engine.drafter.client import DrafterClient
-from headstart.engine.drafter.placement import Machine, Placement, few_kernels, place
+from headstart.engine.draft_model import DraftModel
+from headstart.engine.drafts.channel import ChannelLease
+from headstart.engine.drafts.subscriber import DraftSubscriber
+from headstart.engine.engine_resources import EngineResources, few_kernels
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.model import Model
-from headstart.engine.options import (
-    EventDrafter,
-    EventTower,
-    SchedulerOptions,
-    Sources,
-    check_drafting,
-)
+from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
 from headstart.models.view import View
-from headstart.speculation.same_tokenizer import is_same_tokenizer
 
 _BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
 _LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch
@@ -74,33 +68,8 @@ def model_arguments(view: View, max_draft_tokens: int, vllm: Mapping[str, Any]) 
     return found
 
 
-def place_beside(
-    drafter: EventDrafter | EventTower | None, arguments: Mapping[str, Any]
-) -> Placement:
-    """Resources for a target that is started with ``arguments``, and for a drafter beside it."""
-    if drafter is None:
-        return Placement()
-    return place(Machine.here(), arguments, drafter.vllm, os.environ)
-
-
-def check_tokens(target: str, drafter: EventDrafter | EventTower | None) -> None:
-    """Raise where the drafter says words in other tokens than the target's, or cannot be asked.
-
-    A tower says no words, so it may have any tokenizer.
-    """
-    if not isinstance(drafter, EventDrafter):
-        return
-    models = Model.checked(target), Model.checked(drafter.model)
-    if not is_same_tokenizer(*(model.text_pieces() for model in models)):
-        raise DraftingError(
-            f"The drafter {drafter.model} has another tokenizer than the target {target}, so its"
-            " words are not the target's tokens. Choose a drafter with the target's tokenizer, or"
-            " leave the drafter out: memory drafts for any target"
-        )
-
-
 class Engines:
-    """A target's engine, and a drafter's where one is wanted. Owns their processes until `close`.
+    """A target's engine, and a draft model where one is wanted. Owns both until `close`.
 
     Without drafts vLLM is left as it is: it is what drafting is compared with.
     """
@@ -108,7 +77,7 @@ class Engines:
     def __init__(
         self,
         model: Model,
-        drafter: EventDrafter | EventTower | None,
+        draft_model: DraftModel | None,
         sources: Sources,
         max_draft_tokens: int,
         vllm: Mapping[str, Any],
@@ -116,29 +85,34 @@ class Engines:
         """Start both; return when both are up. Where one cannot start, neither is left running."""
         with contextlib.ExitStack() as undo, contextlib.ExitStack() as environment:
             check_cache_room(vllm, os.environ)
-            arguments, client = dict(vllm), None
+            arguments, drafts, beside = dict(vllm), None, None
             view = model.view if max_draft_tokens else model.view.whole
             if max_draft_tokens:
                 arguments |= model_arguments(view, max_draft_tokens, vllm)
-                _check(max_draft_tokens, drafter, vllm)
-                check_tokens(model.name, drafter)
-                sources.check_files(drafter)
+                _check(max_draft_tokens, draft_model, vllm)
+                sources.check_files()
+                if draft_model is not None:
+                    draft_model.check(model, sources)
                 lease = ChannelLease.take()
                 undo.callback(lease.close)
-                placement = place_beside(drafter, vllm)
-                client = DrafterClient(lease.channel, drafter, placement.drafter)
-                undo.callback(client.close)
+                drafts = DraftSubscriber(lease.channel)
+                undo.callback(drafts.close)
+                resources = EngineResources()
+                if draft_model is not None:
+                    placed, resources = draft_model.placed(vllm)
+                    beside = placed.start(drafts, abstain=sources.abstain)
+                    undo.callback(beside.close)
                 channel = None if _num_ranks(vllm) > 1 else lease.channel.directory
                 options = SchedulerOptions(sources, channel)
                 arguments |= drafting_arguments(max_draft_tokens, options, vllm)
-                arguments |= placement.target.arguments
+                arguments |= resources.arguments
                 environment.enter_context(few_kernels(os.environ).taken())
-                environment.enter_context(placement.target.taken())
+                environment.enter_context(resources.taken())
             engine = start_engine(model, arguments)
             undo.callback(engine.shutdown)
-            if client is not None:
-                client.wait_ready()
-            self.target = Target(view, FrontEnd(engine, client, abstain=sources.abstain))
+            if beside is not None:
+                beside.wait_ready()
+            self.target = Target(view, FrontEnd(engine, drafts, beside))
             self._ending = undo.pop_all()
 
     def close(self) -> None:
@@ -146,9 +120,7 @@ class Engines:
         self._ending.close()
 
 
-def _check(
-    max_draft_tokens: int, drafter: EventDrafter | EventTower | None, vllm: Mapping[str, Any]
-) -> None:
+def _check(max_draft_tokens: int, draft_model: DraftModel | None, vllm: Mapping[str, Any]) -> None:
     for taken in ("scheduler_cls", "speculative_config"):
         if taken in vllm:
             raise DraftingError(
@@ -156,10 +128,10 @@ def _check(
                 " to vLLM with max_draft_tokens=0"
             )
     check_drafting(max_draft_tokens, int(vllm.get("pipeline_parallel_size", 1)))
-    if drafter is not None and _num_ranks(vllm) > 1:
+    if draft_model is not None and _num_ranks(vllm) > 1:
         raise DraftingError(
-            "A drafter drafts for one engine, not for data_parallel_size of them: start one"
-            " Headstart for each, or leave the drafter out"
+            "A draft model drafts for one engine, not for data_parallel_size of them: start one"
+            " Headstart for each, or leave the draft model out"
         )
 
 

@@ -6,10 +6,7 @@ Callers use this protocol for every model and never ask which model it is.
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Protocol
 
 from headstart.media.clip import Clip, ClipFiles
 from headstart.models.chat.view import ChatView, Messages
@@ -67,27 +64,6 @@ class View(Protocol):
 
     def check_checkpoint(self, directory: Path) -> None:
         """Raise `CheckpointError` if the directory's weights are not this model's."""
-
-
-@runtime_checkable
-class PicturesView(Protocol):
-    """The view of a model that is shown pictures of one size and no more, such as a drafter."""
-
-    @property
-    def num_text_ids(self) -> int:
-        """As `View.num_text_ids`."""
-
-    def pictures(self, clip: Clip) -> NDArray[np.uint8]:
-        """The pictures of a clip that the model is shown, uint8 [n, height, width, 3].
-
-        Raises `MediaError` where the clip has no frames or no events for them.
-        """
-
-    def glance(self, clip: Clip) -> Clip:
-        """As `View.glance`."""
-
-    def prompt(self, question: str) -> str:
-        """The prompt of one question about one clip, including the placeholder."""
 
 
 _VIEWS: dict[str, Callable[[Any], View]] = {

@@ -12,10 +12,14 @@ import zmq
 from msgspec.structs import replace
 
 from headstart.bridges.pooling import MAX_TOKENS
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import ChannelLease, DraftChannel, receive, send
-from headstart.engine.drafter.listener import DraftListener
-from headstart.engine.drafter.scheduler_end import MAX_EARLY_ASKS, TOLD_AGAIN_AFTER, SchedulerEnd
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import ChannelLease, DraftChannel, receive, send
+from headstart.engine.drafts.scheduler_drafts import (
+    MAX_EARLY_ASKS,
+    TOLD_AGAIN_AFTER,
+    SchedulerDrafts,
+)
+from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.errors import DraftingError
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
@@ -56,7 +60,7 @@ def heard_until(end, request):
     found = []
 
     def is_heard():
-        found.extend(draft for whose, draft in end.heard() if whose is request)
+        found.extend(draft for whose, draft in end.arrived() if whose is request)
         return found
 
     wait_until(is_heard, f"a draft for {request.request.id}")
@@ -74,7 +78,7 @@ def heard_until(end, request):
 def test_what_the_drafter_is_told_arrives_whole(channel, message):
     inlet, outlet = channel.asks_in(), channel.asks_out()
     send_surely(outlet, message)
-    assert messages.read_by_drafter(receive(inlet, PATIENCE_S)) == message
+    assert messages.read_by_draft_model(receive(inlet, PATIENCE_S)) == message
     inlet.close()
     outlet.close()
 
@@ -89,7 +93,7 @@ def test_what_the_drafter_is_told_arrives_whole(channel, message):
     ],
 )
 def test_what_the_drafter_says_arrives_whole(message):
-    assert messages.read_from_drafter(messages.encode(message)) == message
+    assert messages.read_from_draft_model(messages.encode(message)) == message
 
 
 RUBBISH = {
@@ -106,7 +110,7 @@ RUBBISH = {
 
 @pytest.mark.parametrize("data", RUBBISH.values(), ids=RUBBISH)
 def test_what_is_not_a_message_is_dropped(data):
-    assert messages.read_from_drafter(data) is None
+    assert messages.read_from_draft_model(data) is None
 
 
 def test_a_message_to_a_peer_that_is_not_there_is_dropped_at_once(channel):
@@ -121,7 +125,7 @@ def test_a_full_channel_drops_and_never_waits(channel):
     # Far more than any buffer in between holds.
     large = messages.Ask("a", "?", (1, 1, 1, 1), bytes(4 * 2**20), 1, 0.0)
     assert not all(send(outlet, large) for _ in range(64))
-    assert messages.read_by_drafter(receive(inlet, PATIENCE_S)) == messages.Leave("first")
+    assert messages.read_by_draft_model(receive(inlet, PATIENCE_S)) == messages.Leave("first")
     inlet.close()
     outlet.close()
 
@@ -145,7 +149,7 @@ def test_a_directory_open_to_others_is_refused(tmp_path, monkeypatch):
 
 
 def test_the_scheduler_gets_drafts_of_its_requests_early_ones_too(channel):
-    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler, drafter = SchedulerDrafts(channel, resync=True), channel.drafts_out()
     first, second = begun("request-1"), begun("request-2")
     followed, early = scheduler.begin(first, "one")
     assert early == []
@@ -160,7 +164,7 @@ def test_the_scheduler_gets_drafts_of_its_requests_early_ones_too(channel):
 
 
 def test_a_request_that_ends_takes_no_draft_from_another_of_its_name(channel):
-    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler, drafter = SchedulerDrafts(channel, resync=True), channel.drafts_out()
     followed, _ = scheduler.begin(begun("request-1"), "one")
     second = begun("request-2")
     scheduler.begin(second, "one")
@@ -170,7 +174,7 @@ def test_a_request_that_ends_takes_no_draft_from_another_of_its_name(channel):
 
 
 def test_drafts_for_requests_that_never_come_are_forgotten(channel):
-    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler, drafter = SchedulerDrafts(channel, resync=True), channel.drafts_out()
     last = begun()
     scheduler.begin(last, "last")
     for number in range(2 * MAX_EARLY_ASKS):
@@ -182,7 +186,7 @@ def test_drafts_for_requests_that_never_come_are_forgotten(channel):
 
 
 def test_the_scheduler_gets_what_a_tower_saw_early_or_not(channel):
-    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler, drafter = SchedulerDrafts(channel, resync=True), channel.drafts_out()
     request = begun()
     scheduler.begin(request, "one")
     for message in (seen("early"), drafted("early"), seen("one")):
@@ -203,7 +207,7 @@ FALSE_FEATURES = {
 
 @pytest.mark.parametrize("name", FALSE_FEATURES)
 def test_features_that_are_none_are_dropped(channel, name):
-    scheduler, drafter = SchedulerEnd(channel, resync=True), channel.drafts_out()
+    scheduler, drafter = SchedulerDrafts(channel, resync=True), channel.drafts_out()
     request = begun()
     scheduler.begin(request, "one")
     send_surely(drafter, FALSE_FEATURES[name])
@@ -218,7 +222,7 @@ def test_the_largest_features_of_a_bridge_fit_into_a_message():
 
 def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):
     asks, drafter = channel.asks_in(), channel.drafts_out()
-    scheduler, request = SchedulerEnd(channel, resync=True), begun()
+    scheduler, request = SchedulerDrafts(channel, resync=True), begun()
     followed, _ = scheduler.begin(request, "one")
     send_surely(drafter, drafted("one"))
     heard_until(scheduler, request)
@@ -229,7 +233,7 @@ def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):
         mark = messages.Leave("mark")
         send_surely(scheduler._asks, mark)
         heard = []
-        while (heard_next := messages.read_by_drafter(receive(asks, PATIENCE_S))) != mark:
+        while (heard_next := messages.read_by_draft_model(receive(asks, PATIENCE_S))) != mark:
             heard.append(heard_next)
         return heard
 
@@ -247,23 +251,23 @@ def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):
     assert told([]) == []
 
 
-def test_a_listener_hands_on_the_drafts_of_the_requests_it_hears_for(channel):
-    listener, outlet = DraftListener(channel), channel.previews_out()
+def test_a_subscriber_hands_on_the_drafts_of_the_requests_it_has(channel):
+    subscriber, outlet = DraftSubscriber(channel), channel.previews_out()
     ready, heard = [], []
-    listener.on_ready = ready.append
-    with listener.hearing("mine", heard.append):
+    subscriber.on_ready = ready.append
+    with subscriber.subscribe("mine", heard.append):
         for message in (drafted("other"), messages.Ready(7), drafted("mine")):
             send_surely(outlet, message)
         outlet.send(b"noise")
         wait_until(lambda: heard)
     assert heard == [drafted("mine")]
     assert ready == [7]
-    listener.close()
+    subscriber.close()
     outlet.close()
 
 
 def test_what_the_target_is_about_to_verify_can_be_shown(channel):
-    inlet, scheduler = channel.previews_in(), SchedulerEnd(channel, resync=True)
+    inlet, scheduler = channel.previews_in(), SchedulerDrafts(channel, resync=True)
     followed, _ = scheduler.begin(begun(), "one", is_shown=True)
     unwanted, _ = scheduler.begin(begun(), "other")
     draft = Draft((3, 4), "memory", 2.0, 1)
@@ -276,7 +280,7 @@ def test_what_the_target_is_about_to_verify_can_be_shown(channel):
         return found[-1]
 
     wait_until(is_shown)
-    assert messages.read_from_drafter(found[-1]) == messages.Drafted("one", draft)
+    assert messages.read_from_draft_model(found[-1]) == messages.Drafted("one", draft)
     inlet.close()
 
 

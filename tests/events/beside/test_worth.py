@@ -1,7 +1,7 @@
 """Whether the drafter is asked, from what the target accepted of its drafts."""
 
-from headstart.engine.drafter.worth import PROBE_ANSWERS, DrafterWorth
 from headstart.speculation.draft import Draft, Verdict
+from headstart_events.beside.worth import PROBE_ANSWERS, DraftWorth
 
 
 def verified(num_accepted: int, source: str = "eventgpt") -> Verdict:
@@ -9,14 +9,14 @@ def verified(num_accepted: int, source: str = "eventgpt") -> Verdict:
 
 
 def test_a_drafter_that_is_right_is_always_wanted():
-    worth = DrafterWorth()
+    worth = DraftWorth()
     for _ in range(50):
         assert worth.is_wanted("camera")
         worth.judge("camera", [verified(12), verified(3)])
 
 
 def test_one_that_is_always_wrong_is_tried_now_and_then():
-    worth, started = DrafterWorth(), 0
+    worth, started = DraftWorth(), 0
     for _ in range(20):
         if worth.is_wanted("camera"):
             worth.judge("camera", [verified(0)])
@@ -29,14 +29,14 @@ def test_one_that_is_always_wrong_is_tried_now_and_then():
 
 
 def test_one_whose_drafts_are_never_verified_is_of_no_use_either():
-    worth = DrafterWorth()
+    worth = DraftWorth()
     for _ in range(20):
         worth.judge("camera", [verified(12, source="memory")])
     assert not worth.is_wanted("camera")
 
 
 def test_it_comes_back_when_it_has_become_right():
-    worth = DrafterWorth()
+    worth = DraftWorth()
     for _ in range(20):
         worth.judge("camera", [verified(0)])
     assert not worth.is_wanted("camera")

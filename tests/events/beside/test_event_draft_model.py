@@ -10,7 +10,6 @@ from headstart import (
     Answer,
     Clip,
     Confirmed,
-    EventDrafter,
     Headstart,
     Preview,
     Retracted,
@@ -18,17 +17,22 @@ from headstart import (
     Video,
 )
 from headstart.answers.timeline import Stage
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import send
-from headstart.engine.model import text_vocabulary
-from headstart.engine.options import EventTower
-from headstart.engine.startup import check_tokens
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import send
+from headstart.engine.model import Model, text_vocabulary
 from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
+from headstart_events.beside.event_draft_model import EventDraftModel
 from headstart_lab.tiny import TinyEventGpt
 from headstart_lab.tokenizer import train_tokenizer
 from rig.waiting import until, wait_until
-from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
+from tests.events.beside.drafts import (
+    PATIENCE_S,
+    ask_target,
+    drafter_of,
+    drafting,
+    hear_first_draft,
+)
 from tests.models.oracle import random_asked, random_clip
 
 pytestmark = pytest.mark.engine
@@ -42,10 +46,10 @@ ARGUMENTS = {"dtype": "float32", "enforce_eager": True, "block_size": 32}
 @pytest.fixture(scope="module")
 def guided(tiny_target):
     """The drafter is the target's own model: whatever it drafts in time is right."""
-    drafter = EventDrafter(tiny_target, ARGUMENTS)
+    drafter = EventDraftModel(tiny_target, ARGUMENTS)
     with Headstart(
         tiny_target,
-        drafter=drafter,
+        draft_model=drafter,
         # Whether drafts pay on this machine now is not what is tested.
         sources=Sources(abstain=False),
         max_draft_tokens=16,
@@ -194,17 +198,16 @@ def tell(headstart, name, said):
 
 def test_a_drafter_of_another_tokenizer_is_refused_before_anything_starts(tiny_target, tmp_path):
     TinyEventGpt().save(tmp_path)
-    drafter = EventDrafter(tmp_path)
-    check_tokens(str(tiny_target), drafter)
+    drafter, target = EventDraftModel(tmp_path), Model.checked(tiny_target)
+    drafter.check(target, Sources())
     words = ["Quite other words are here to be learnt."] * 3
     train_tokenizer(words, max_pieces=300).save_pretrained(tmp_path)
-    check_tokens(str(tiny_target), EventTower(tmp_path))  # says no words
     with pytest.raises(DraftingError, match="leave the drafter out: memory"):
-        Headstart(tiny_target, drafter=drafter, vllm=ARGUMENTS)
+        Headstart(tiny_target, draft_model=drafter, vllm=ARGUMENTS)
 
 
 def test_a_drafter_that_is_not_there_is_refused_before_anything_starts(tiny_target, tmp_path):
     with pytest.raises(EngineStartError, match="there is no directory"):
-        Headstart(tiny_target, drafter=tmp_path / "none", vllm=ARGUMENTS)
-    with pytest.raises(DraftingError, match="0 and no drafter"):
-        Headstart(tiny_target, drafter=tiny_target, max_draft_tokens=0)
+        Headstart(tiny_target, draft_model=tmp_path / "none", vllm=ARGUMENTS)
+    with pytest.raises(DraftingError, match="0 and no draft model"):
+        Headstart(tiny_target, draft_model=tiny_target, max_draft_tokens=0)

@@ -39,15 +39,25 @@ class Ear:
 
 
 def drafter_of(headstart):
-    """The front end's end of the draft channel."""
-    return headstart.target.front_end.drafter
+    """The front end's end of the event model beside its target."""
+    return headstart.target.front_end.draft_model
+
+
+def record_of(name):
+    """Of a request called ``name``."""
+    now_s = time.monotonic()
+    return RequestRecord(name, now_s, now_s)
 
 
 @contextlib.contextmanager
 def drafting(headstart, clip, words, max_tokens):
     """The drafter at work: the request's name, and an ear for its drafts."""
-    drafter, name, ear = drafter_of(headstart), uuid.uuid4().hex, Ear()
-    with drafter.hearing(name, ear), drafter.drafting(name, Question(words, clip, max_tokens)):
+    front_end, name, ear = headstart.target.front_end, uuid.uuid4().hex, Ear()
+    question = Question(words, clip, max_tokens)
+    with (
+        front_end.drafts.subscribe(name, ear),
+        front_end.draft_model.drafting(question, record_of(name)),
+    ):
         yield name, ear
 
 
@@ -61,8 +71,7 @@ def ask_target(headstart, clip, words, name, max_tokens):
     """The target's answer, with the drafts of the request called ``name``, whoever sends them."""
 
     async def answer():
-        target, now_s = headstart.target, time.monotonic()
-        record = RequestRecord(uuid.uuid4().hex, now_s, now_s)
+        target, record = headstart.target, record_of(uuid.uuid4().hex)
         with target.front_end.engine.recording(record):
             question, tags = Question(words, clip, max_tokens), RequestTags(name=name)
             outputs = await target._generate(question, tags, record, streaming=False)

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import DraftChannel, receive, send
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import DraftChannel, receive, send
 from rig.waiting import wait_until
 
 LOOKS = 2000
@@ -29,7 +29,7 @@ def no_turns():
 def test_a_message_is_read_once(channel):
     with channel.previews_in() as reader, channel.previews_out() as writer:
         wait_until(lambda: send(writer, messages.Ready(7)), "the other end")
-        assert messages.read_from_drafter(receive(reader, timeout_s=30.0)) == messages.Ready(7)
+        assert messages.read_from_draft_model(receive(reader, timeout_s=30.0)) == messages.Ready(7)
         assert receive(reader) is None
 
 

@@ -1,37 +1,31 @@
-"""What the drafter's process is told when it is started, as one argument."""
+"""What the process of an event model is told when it is started, as one argument."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from headstart.engine.drafter.channel import DraftChannel
+from headstart.engine.drafts.channel import DraftChannel
 from headstart.errors import DraftingError
 
 
 @dataclass(frozen=True)
-class DrafterSpec:
-    """Which model to run, how, and the channel it drafts on."""
+class EventModelSpec:
+    """Which model to run, how, in which engine, and the channel it drafts on."""
 
     model: str
     vllm: Mapping[str, Any]
-    max_tokens: int
+    engine: str
+    """The `EventEngine` that runs it, as ``package.module:Class``."""
     channel: DraftChannel
     cores: tuple[int, ...] = ()
     """The only ones it may use; none where it may use them all."""
-    tower_only: bool = False
-    """Whether it drafts nothing, and sends what its tower saw."""
+    max_tokens: int = 0
+    """Of one answer, this many are drafted at most."""
 
     def argument(self) -> str:
         """The form `parse` reads."""
-        told = {
-            "model": self.model,
-            "vllm": dict(self.vllm),
-            "max_tokens": self.max_tokens,
-            "channel": self.channel.directory,
-            "cores": self.cores,
-            "tower_only": self.tower_only,
-        }
+        told = {**vars(self), "vllm": dict(self.vllm), "channel": self.channel.directory}
         try:
             return json.dumps(told)
         except TypeError as error:
@@ -44,6 +38,5 @@ class DrafterSpec:
     def parse(cls, argument: str) -> Self:
         """From the command line of the process."""
         told = json.loads(argument)
-        channel, cores = DraftChannel(told["channel"]), tuple(told["cores"])
-        model, vllm, most = told["model"], told["vllm"], told["max_tokens"]
-        return cls(model, vllm, most, channel, cores, told["tower_only"])
+        channel, cores = DraftChannel(told.pop("channel")), tuple(told.pop("cores"))
+        return cls(channel=channel, cores=cores, **told)

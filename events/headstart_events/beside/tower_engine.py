@@ -7,10 +7,10 @@ import numpy as np
 
 from headstart.bridges.pooling import DRAFTER, MAX_TOKENS, Features, at_most, drafter_features
 from headstart.engine import feature_tap
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import send
-from headstart.engine.drafter.event_engine import MAX_ASKS, EventEngine
-from headstart.engine.drafter.spec import DrafterSpec
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import send
+from headstart_events.beside.event_engine import MAX_ASKS, EventEngine
+from headstart_events.beside.spec import EventModelSpec
 
 MAX_BYTES = 2**28
 """Of items that are kept for further questions about a clip. vLLM keeps some too, and does not
@@ -20,14 +20,14 @@ compute those again."""
 class TowerEngine(EventEngine):
     """Sends what the tower saw to the scheduler, once a request. Used by one thread."""
 
-    def __init__(self, spec: DrafterSpec) -> None:
+    def __init__(self, spec: EventModelSpec) -> None:
         super().__init__(spec, {"enable_mm_processor_stats": False})
         self._looking: OrderedDict[str, list[str]] = OrderedDict()
         """The names of a request's items."""
         self._seen: OrderedDict[str, Features] = OrderedDict()
         self._num_bytes = 0
 
-    def hear(self, message: messages.ToDrafter) -> None:
+    def hear(self, message: messages.ToDraftModel) -> None:
         """Look at a clip, unless it is known, or look no more."""
         match message:
             case messages.Ask(request=request) if request not in self._looking:

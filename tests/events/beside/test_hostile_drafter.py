@@ -7,24 +7,30 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import zmq
 
-from headstart import Clip, EventDrafter, Headstart, Sources, Video
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import ChannelLease, DraftChannel, send
-from headstart.engine.drafter.client import DrafterClient
-from headstart.engine.drafter.process import YIELDING, DrafterProcess
-from headstart.engine.drafter.spec import DrafterSpec
-from headstart.engine.startup import place_beside
+from headstart import Clip, Headstart, Sources, Video
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import ChannelLease, DraftChannel, send
+from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.errors import EngineStartError
 from headstart.media.events import Events, SensorSize
 from headstart.speculation.draft import Draft
+from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.process import YIELDING, EventModelProcess
 from rig.waiting import wait_until
-from tests.engine.drafter.test_drafter import ARGUMENTS
-from tests.engine.drafts import PATIENCE_S, ask_target, drafter_of, drafting, hear_first_draft
+from tests.events.beside.drafts import (
+    PATIENCE_S,
+    ask_target,
+    drafter_of,
+    drafting,
+    hear_first_draft,
+)
+from tests.events.beside.test_event_draft_model import ARGUMENTS
 from tests.models.oracle import random_asked
 
 pytestmark = pytest.mark.engine
@@ -38,7 +44,7 @@ def misled(tiny_target, tiny_drafter):
     """A target beside a drafter that never foresees it, and is verified all the same."""
     with Headstart(
         tiny_target,
-        drafter=EventDrafter(tiny_drafter, ARGUMENTS),
+        draft_model=EventDraftModel(tiny_drafter, ARGUMENTS),
         # Else whoever is wrong twice is not asked again, and the rest would show nothing.
         sources=Sources(abstain=False),
         max_draft_tokens=16,
@@ -222,8 +228,8 @@ def test_an_ask_the_drafter_cannot_read_ends_nothing_but_itself(misled, oracle, 
 
 def test_a_drafter_that_cannot_start_is_told_of_at_once(tiny_drafter):
     lease = ChannelLease.take()
-    spec = DrafterSpec(str(tiny_drafter), {"warp_speed": 1}, 1, lease.channel)
-    process = DrafterProcess(spec, {})
+    spec = replace(EventDraftModel(tiny_drafter).spec(lease.channel), vllm={"warp_speed": 1})
+    process = EventModelProcess(spec, {})
     with pytest.raises(EngineStartError, match=r"The drafter .* ended"):
         process.wait_ready(PATIENCE_S)
     process.close()
@@ -235,9 +241,10 @@ def test_a_drafter_beside_the_target_on_cores_lets_it_go_first_once_it_has_loade
     tiny_target, tiny_drafter, monkeypatch
 ):
     monkeypatch.delenv("VLLM_CPU_OMP_THREADS_BIND", raising=False)
-    drafter, lease = EventDrafter(tiny_drafter), ChannelLease.take()
-    placement = place_beside(drafter, {})
-    with DrafterClient(lease.channel, drafter, placement.drafter) as client:
+    drafter, _ = EventDraftModel(tiny_drafter).placed({})
+    lease = ChannelLease.take()
+    drafts = DraftSubscriber(lease.channel)
+    with drafter.start(drafts, abstain=True) as client:
         process = client.process
         wait_until(
             lambda: (
@@ -252,6 +259,7 @@ def test_a_drafter_beside_the_target_on_cores_lets_it_go_first_once_it_has_loade
         threads = [int(each.name) for each in (here / "task").iterdir()]
         assert len(threads) > 1
         assert {os.getpriority(os.PRIO_PROCESS, each) for each in threads} == {YIELDING}
+    drafts.close()
     lease.close()
 
 
@@ -260,12 +268,13 @@ def test_the_drafter_ends_with_the_process_that_started_it(tiny_drafter, tmp_pat
     program = tmp_path / "parent.py"
     program.write_text(
         "import os, time\n"
-        "from headstart.engine.drafter.process import DrafterProcess\n"
-        "from headstart.engine.drafter.spec import DrafterSpec\n"
-        "from headstart.engine.drafter.channel import ChannelLease\n"
+        "from headstart_events.beside.event_draft_model import EventDraftModel\n"
+        "from headstart_events.beside.process import EventModelProcess\n"
+        "from headstart.engine.drafts.channel import ChannelLease\n"
         "if __name__ == '__main__':\n"
-        f"    spec = DrafterSpec({str(tiny_drafter)!r}, {{}}, 1, ChannelLease.take().channel)\n"
-        "    process = DrafterProcess(spec, {})\n"
+        "    channel = ChannelLease.take().channel\n"
+        f"    spec = EventDraftModel({str(tiny_drafter)!r}).spec(channel)\n"
+        "    process = EventModelProcess(spec, {})\n"
         "    while process.pid is None: time.sleep(0.01)\n"
         "    print(process.pid, flush=True)\n"
         "    time.sleep(600)\n"

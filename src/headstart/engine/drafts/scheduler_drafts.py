@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headstart.bridges.pooling import Features
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import DraftChannel, receive, send
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import DraftChannel, receive, send
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafted_request import DraftedRequest
 
-MAX_HEARD_A_STEP = 256
+MAX_ARRIVED_A_STEP = 256
 MAX_EARLY_ASKS = 64
 TOLD_AGAIN_AFTER = 16  # tokens without an answer to the last telling: it was lost
 MAX_SAID_TOKENS = 8192  # of one answer; a longer one is followed no further
 
-Heard = Draft | Features
-"""A draft of the answer, or what an event model's tower saw of the clip."""
+Arrived = Draft | Features
+"""A draft of the answer, or what a tower beside the target saw of the clip."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +35,7 @@ class Followed:
     """Whether the front end wants its drafts before they are verified."""
     newest: Draft | None = None
     num_said: int = 0
-    """How much of the answer the drafter was told last."""
+    """How much of the answer the draft model was told last."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,8 +46,8 @@ class _Early:
     features: Features | None = None
 
 
-class SchedulerEnd:
-    """What one drafter drafts, or its tower sees, for a scheduler's requests. Not thread-safe."""
+class SchedulerDrafts:
+    """What a draft model drafts, or a tower sees, for a scheduler's requests. Not thread-safe."""
 
     def __init__(self, channel: DraftChannel, resync: bool) -> None:
         self._drafts = channel.drafts_in()
@@ -60,21 +60,21 @@ class SchedulerEnd:
 
     def begin(
         self, drafted: DraftedRequest, name: str, *, is_shown: bool = False
-    ) -> tuple[Followed, list[Heard]]:
+    ) -> tuple[Followed, list[Arrived]]:
         """A request exists, called ``name`` on the channel; returns also what came before it."""
         early = self._early.pop(name, _Early())
         followed = self._followed[name] = Followed(name, drafted, is_shown, early.draft)
         found = (early.features, early.draft)
         return followed, [one for one in found if one is not None]
 
-    def heard(self) -> Iterator[tuple[DraftedRequest, Heard]]:
+    def arrived(self) -> Iterator[tuple[DraftedRequest, Arrived]]:
         """What has arrived since the last call, for requests alive."""
-        for _ in range(MAX_HEARD_A_STEP):
+        for _ in range(MAX_ARRIVED_A_STEP):
             data = receive(self._drafts)
             if data is None:
                 return
-            message = messages.read_from_drafter(data)
-            found: Heard | None = None
+            message = messages.read_from_draft_model(data)
+            found: Arrived | None = None
             match message:
                 case messages.Drafted(draft=draft):
                     found = draft
@@ -90,7 +90,7 @@ class SchedulerEnd:
                 followed.newest = found
             yield followed.drafted, found
 
-    def _keep_early(self, name: str, found: Heard) -> None:
+    def _keep_early(self, name: str, found: Arrived) -> None:
         early = self._early.setdefault(name, _Early())
         if isinstance(found, Draft):
             early.draft = found
@@ -100,7 +100,7 @@ class SchedulerEnd:
             self._early.popitem(last=False)
 
     def follow(self, followed: Followed, confirmed: Sequence[int]) -> None:
-        """Tell the drafter what the target said, where its draft says otherwise or lags behind.
+        """Tell the draft model what the target said, where its draft says otherwise or lags behind.
 
         It is told once, and again only after a while without a new draft.
         """

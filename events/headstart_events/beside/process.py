@@ -1,6 +1,6 @@
-"""The drafter's process: started, watched, started again, and ended with its parent.
+"""The process of an event model: started, watched, started again, and ended with its parent.
 
-``python -m headstart.engine.drafter.process SPEC`` is what runs in it.
+``python -m headstart_events.beside.process SPEC`` is what runs in it.
 """
 
 import contextlib
@@ -12,13 +12,10 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
 
-from headstart.engine.drafter.spec import DrafterSpec
 from headstart.errors import EngineStartError
-
-if TYPE_CHECKING:
-    from headstart.engine.drafter.event_engine import EventEngine
+from headstart_events.beside.spec import EventModelSpec
 
 _PR_SET_PDEATHSIG = 1
 FIRST_PAUSE_S = 1.0
@@ -26,14 +23,14 @@ YIELDING = 19  # the lowest priority
 LONGEST_PAUSE_S = 60.0
 
 
-class DrafterProcess:
-    """Keeps one drafter running; starts it again when it dies, after a pause that doubles.
+class EventModelProcess:
+    """Keeps one event model running; starts it again when it dies, after a pause that doubles.
 
     One thread starts the process and waits for its end. Linux kills the process when that thread
     is gone, and so when this process is, however it ended.
     """
 
-    def __init__(self, spec: DrafterSpec, environment: Mapping[str, str]) -> None:
+    def __init__(self, spec: EventModelSpec, environment: Mapping[str, str]) -> None:
         self._model, self._argument = spec.model, spec.argument()
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
@@ -124,13 +121,13 @@ def die_with(parent: int) -> None:
 def main() -> None:
     """Draft, or look, until the parent ends."""
     die_with(int(sys.argv[2]))
-    spec = DrafterSpec.parse(sys.argv[1])
+    spec = EventModelSpec.parse(sys.argv[1])
     if spec.cores:
         os.sched_setaffinity(0, spec.cores)  # before anything starts a thread
     # The engine in this very process: one thing to watch, and no message between it and us.
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's is for the parent to handle
-    engine = _engine(spec)
+    engine = resolve_name(spec.engine)(spec)
     if spec.cores:
         # The target's front end and scheduler use these cores too, and never wait for a drafter.
         # Not while it loads: a person waits for that.
@@ -143,16 +140,6 @@ def _give_way() -> None:
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(ProcessLookupError):  # it has ended
             os.setpriority(os.PRIO_PROCESS, int(thread.name), YIELDING)
-
-
-def _engine(spec: DrafterSpec) -> "EventEngine":
-    if spec.tower_only:
-        from headstart.engine.drafter.tower_engine import TowerEngine
-
-        return TowerEngine(spec)
-    from headstart.engine.drafter.engine import DrafterEngine
-
-    return DrafterEngine(spec)
 
 
 if __name__ == "__main__":

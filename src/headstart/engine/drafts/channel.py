@@ -1,4 +1,4 @@
-"""The draft channel: the sockets between front end, drafter and scheduler, in one directory.
+"""The draft channel: the sockets between front end, draft model and scheduler, in one directory.
 
 All are ZeroMQ over ipc with bounded queues. A message is sent at once or dropped: no end waits for
 another. Only the user may enter the directory.
@@ -14,7 +14,7 @@ from typing import IO, Self
 
 import zmq
 
-from headstart.engine.drafter import messages
+from headstart.engine.drafts import messages
 from headstart.errors import DraftingError
 
 MAX_WAITING_ASKS = 8  # each holds a clip's pictures
@@ -29,23 +29,23 @@ class DraftChannel:
     directory: str
 
     def asks_in(self) -> "zmq.Socket[bytes]":
-        """Where the drafter hears what to draft."""
+        """Where a draft model hears what to draft."""
         return self._bound("asks", MAX_WAITING_ASKS, messages.MAX_ASKED_BYTES)
 
     def asks_out(self) -> "zmq.Socket[bytes]":
-        """Where the front end asks the drafter."""
+        """Where the front end asks the draft model."""
         return self._connected("asks", MAX_WAITING_ASKS)
 
     def said_out(self) -> "zmq.Socket[bytes]":
-        """Where the scheduler tells the drafter what the target said."""
+        """Where the scheduler tells the draft model what the target said."""
         return self._connected("asks", MAX_WAITING_DRAFTS)
 
     def drafts_in(self) -> "zmq.Socket[bytes]":
-        """Where the scheduler hears drafts, and what an event model's tower saw."""
+        """Where the scheduler hears drafts, and what a tower beside the target saw."""
         return self._bound("drafts", MAX_WAITING_DRAFTS, messages.MAX_SEEN_BYTES)
 
     def drafts_out(self) -> "zmq.Socket[bytes]":
-        """Where the drafter hands drafts, or what its tower saw, to the scheduler."""
+        """Where a draft model hands drafts, or what its tower saw, to the scheduler."""
         return self._connected("drafts", MAX_WAITING_DRAFTS)
 
     def previews_in(self) -> "zmq.Socket[bytes]":
@@ -53,7 +53,7 @@ class DraftChannel:
         return self._bound("previews", MAX_WAITING_DRAFTS, messages.MAX_DRAFTED_BYTES)
 
     def previews_out(self) -> "zmq.Socket[bytes]":
-        """Where the drafter and the scheduler tell the front end of drafts."""
+        """Where the draft model and the scheduler tell the front end of drafts."""
         return self._connected("previews", MAX_WAITING_DRAFTS)
 
     def _bound(self, name: str, most: int, max_bytes: int) -> "zmq.Socket[bytes]":
@@ -80,7 +80,9 @@ class DraftChannel:
         return f"ipc://{self.directory}/{name}"
 
 
-def send(socket: "zmq.Socket[bytes]", message: messages.ToDrafter | messages.FromDrafter) -> bool:
+def send(
+    socket: "zmq.Socket[bytes]", message: messages.ToDraftModel | messages.FromDraftModel
+) -> bool:
     """Hand a message over at once, or not at all."""
     try:
         socket.send(messages.encode(message), zmq.NOBLOCK)
@@ -142,7 +144,9 @@ class ChannelLease:
                 lock.close()
                 continue
             return cls(DraftChannel(str(directory)), lock)
-        raise DraftingError(f"{_MAX_CHANNELS} drafters run already: end some, or set TMPDIR")
+        raise DraftingError(
+            f"{_MAX_CHANNELS} engines with drafts run already: end some, or set TMPDIR"
+        )
 
     def close(self) -> None:
         """Let other processes have it."""

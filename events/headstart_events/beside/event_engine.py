@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import receive, send
-from headstart.engine.drafter.spec import DrafterSpec
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import receive, send
 from headstart.engine.model import Model, engine_defaults
+from headstart_events.beside.pictures_view import pictures_view
+from headstart_events.beside.spec import EventModelSpec
 
 _log = logging.getLogger(__name__)
 
@@ -26,13 +27,13 @@ _IDLE_POLL_S = 0.5
 class EventEngine(ABC):
     """One model and its ends of the channel. Used by one thread."""
 
-    def __init__(self, spec: DrafterSpec, usual: Mapping[str, Any]) -> None:
+    def __init__(self, spec: EventModelSpec, usual: Mapping[str, Any]) -> None:
         """``usual`` are vLLM's arguments where ``spec`` does not say otherwise."""
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
         self.model = Model.checked(spec.model)
-        self._view = self.model.drafter_view
+        self._view = pictures_view(self.model)
         # Every clip is new.
         usual = {**engine_defaults(), "mm_processor_cache_gb": 0, **usual}
         given = EngineArgs(model=self.model.name, **{**usual, **spec.vllm})
@@ -50,7 +51,7 @@ class EventEngine(ABC):
             busy = self.engine.has_unfinished_requests()
             data = receive(self._asks, 0.0 if busy else _IDLE_POLL_S if ready_told else 0.02)
             while data is not None:
-                message = messages.read_by_drafter(data)
+                message = messages.read_by_draft_model(data)
                 try:
                     if message is not None:
                         self.hear(message)
@@ -63,7 +64,7 @@ class EventEngine(ABC):
                     self.take(output)
 
     @abstractmethod
-    def hear(self, message: messages.ToDrafter) -> None:
+    def hear(self, message: messages.ToDraftModel) -> None:
         """A message came. What this raises ends the request that the message names."""
 
     @abstractmethod

@@ -4,18 +4,9 @@ import pytest
 
 pytest.importorskip("vllm")
 
-from headstart.engine.drafter.placement import (
-    Device,
-    EngineResources,
-    Machine,
-    Placement,
-    alone_on_two,
-    few_kernels,
-    place,
-)
+from headstart_events.beside.placement import Device, Machine, Placement, alone_on_two, place
 
 BIND = "VLLM_CPU_OMP_THREADS_BIND"
-KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 def cores(*numbers, environment=None, **target):
@@ -25,25 +16,20 @@ def cores(*numbers, environment=None, **target):
 def test_two_cores_are_one_each():
     placement = cores(0, 1)
     assert placement.target.environment == {BIND: "0"}
-    assert placement.drafter.cores == (1,)
-    assert placement.drafter.environment == {"OMP_NUM_THREADS": "1"}
+    assert placement.beside.cores == (1,)
+    assert placement.beside.environment == {"OMP_NUM_THREADS": "1"}
 
 
 def test_the_target_gets_most_of_many_cores():
     placement = cores(*range(2, 18))
     assert placement.target.environment[BIND].split(",") == [str(i) for i in range(2, 14)]
-    assert placement.drafter.cores == (14, 15, 16, 17)
+    assert placement.beside.cores == (14, 15, 16, 17)
 
 
 def test_alone_a_target_gets_the_drafters_device_too():
     assert alone_on_two(Machine(Device.CPU, cores=(0, 1))).environment == {BIND: "0,1"}
     resources = alone_on_two(Machine(Device.GPU, gpus=("0", "1")))
     assert resources.arguments == {"tensor_parallel_size": 2}
-
-
-def test_kernels_are_few_unless_the_caller_has_said_how_many():
-    assert few_kernels({}).environment == {KERNELS: "128"}
-    assert few_kernels({KERNELS: "7"}) == EngineResources()
 
 
 def test_one_core_is_shared():
@@ -55,30 +41,30 @@ def test_what_the_caller_said_stays():
     assert cores(0, 1, 2, 3, tensor_parallel_size=2) == Placement()
 
 
-def gpus(count, target=None, drafter=None):
+def gpus(count, target=None, beside=None):
     names = tuple(str(number) for number in range(count))
-    return place(Machine(Device.GPU, gpus=names), target or {}, drafter or {}, {})
+    return place(Machine(Device.GPU, gpus=names), target or {}, beside or {}, {})
 
 
 def test_a_free_gpu_is_the_drafters():
     placement = gpus(4, {"tensor_parallel_size": 2})
     assert placement.target == Placement().target
-    assert placement.drafter.environment == {"CUDA_VISIBLE_DEVICES": "2"}
+    assert placement.beside.environment == {"CUDA_VISIBLE_DEVICES": "2"}
 
 
 def test_a_drafter_on_several_gpus_needs_them_all_free():
-    assert gpus(4, {}, {"tensor_parallel_size": 2}).drafter.environment == {
+    assert gpus(4, {}, {"tensor_parallel_size": 2}).beside.environment == {
         "CUDA_VISIBLE_DEVICES": "1,2"
     }
-    assert not gpus(2, {}, {"tensor_parallel_size": 2}).drafter.environment
+    assert not gpus(2, {}, {"tensor_parallel_size": 2}).beside.environment
 
 
 def test_one_gpu_is_shared_by_memory_unless_the_caller_said():
     placement = gpus(1)
     share = "gpu_memory_utilization"
-    assert placement.target.arguments[share] + placement.drafter.arguments[share] < 1
+    assert placement.target.arguments[share] + placement.beside.arguments[share] < 1
     assert not gpus(1, {share: 0.5}).target.arguments
-    assert not gpus(1, {}, {share: 0.2}).drafter.arguments
+    assert not gpus(1, {}, {share: 0.2}).beside.arguments
 
 
 def test_this_machine_can_be_looked_at():

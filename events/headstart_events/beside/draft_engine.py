@@ -1,4 +1,4 @@
-"""The drafter's engine: it drafts answers token by token, and goes on from the target's words."""
+"""An event model that drafts: it says answers token by token, and goes on from the target's."""
 
 import itertools
 import time
@@ -6,12 +6,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.engine.drafter import messages
-from headstart.engine.drafter.channel import send
-from headstart.engine.drafter.event_engine import MAX_ASKS, EventEngine
-from headstart.engine.drafter.spec import DrafterSpec
+from headstart.engine.drafts import messages
+from headstart.engine.drafts.channel import send
 from headstart.engine.engine_client import TAKE_VISION_TIMES, VisionTimes
 from headstart.speculation.draft import Draft
+from headstart_events.beside.event_engine import MAX_ASKS, EventEngine
+from headstart_events.beside.spec import EventModelSpec
+from headstart_events.beside.worth import SOURCE
 
 
 @dataclass
@@ -25,16 +26,16 @@ class _Drafting:
     said: tuple[int, ...] = ()
     """What the target has said, as far as the scheduler told it: the draft goes on from there."""
     spoken: tuple[int, ...] = ()
-    """The whole answer so far: what the drafter heard of the target, and its own."""
+    """The whole answer so far: what it heard of the target, and its own."""
     running: str | None = None
     """vLLM's request that computes it now."""
     stamps: messages.Stamps | None = None
 
 
-class DrafterEngine(EventEngine):
+class DraftEngine(EventEngine):
     """One model that drafts, in the target's own tokens. Used by one thread."""
 
-    def __init__(self, spec: DrafterSpec) -> None:
+    def __init__(self, spec: EventModelSpec) -> None:
         super().__init__(spec, {})
         self._num_text_ids = self.model.view.num_text_ids
         self._max_tokens = spec.max_tokens
@@ -43,7 +44,7 @@ class DrafterEngine(EventEngine):
         self._counter = itertools.count()
         self._vision = VisionTimes()
 
-    def hear(self, message: messages.ToDrafter) -> None:
+    def hear(self, message: messages.ToDraftModel) -> None:
         """Begin a draft, go on from the target's words, or end."""
         match message:
             case messages.Ask(request=request) if request not in self._drafting:
@@ -93,7 +94,7 @@ class DrafterEngine(EventEngine):
         if len(said) <= len(drafting.said):
             return
         if not all(0 <= token < self._num_text_ids for token in said):
-            return  # the target knows words that the drafter has no ids of
+            return  # the target knows words that this model has no ids of
         drafting.said = said
         if drafting.spoken[: len(said)] == said:  # it has foreseen them: tell it from there
             self._tell(drafting)
@@ -124,7 +125,7 @@ class DrafterEngine(EventEngine):
 
     def _tell(self, drafting: _Drafting) -> None:
         tokens = drafting.spoken[len(drafting.said) :]
-        draft = Draft(tokens, messages.SOURCE, time.monotonic(), len(drafting.said))
+        draft = Draft(tokens, SOURCE, time.monotonic(), len(drafting.said))
         message = messages.Drafted(drafting.ask.request, draft, drafting.stamps)
         for outlet in (self.to_scheduler, self.to_front_end):
             send(outlet, message)

@@ -1,4 +1,4 @@
-"""What the front end, the drafter's process and the target's scheduler send each other.
+"""What the front end, a draft model's process and the target's scheduler send each other.
 
 Messages are msgpack of fixed types, never pickle. A message that is not one of these is dropped,
 and none can make its reader run anything. ``request`` is the front end's name of a request.
@@ -12,15 +12,13 @@ import numpy as np
 from headstart.bridges.pooling import Features
 from headstart.speculation.draft import Draft
 
-SOURCE = "eventgpt"
-"""The source of the drafter's drafts."""
 MAX_DRAFTED_BYTES = 64 * 1024
 MAX_SEEN_BYTES = 4 * 2**20  # features of a clip are in it, `MAX_TOKENS` vectors at most
 MAX_ASKED_BYTES = 256 * 2**20  # the pictures of a clip are in it
 
 
 class Stamps(msgspec.Struct, frozen=True, array_like=True):
-    """When the drafter's stages began and ended, on the machine's monotonic clock."""
+    """When a draft model's stages began and ended, on the machine's monotonic clock."""
 
     asked_s: float
     preprocessed_s: float
@@ -41,7 +39,7 @@ class Drafted(msgspec.Struct, frozen=True, tag=True):
 
 
 class Seen(msgspec.Struct, frozen=True, tag=True):
-    """What an event model's tower saw of a request's clip: float16, ``[tokens, size]``."""
+    """What a tower beside the target saw of a request's clip: float16, ``[tokens, size]``."""
 
     request: str
     shape: tuple[int, int]
@@ -64,7 +62,7 @@ class Seen(msgspec.Struct, frozen=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The drafter's engine is up."""
+    """The draft model's engine is up."""
 
     pid: int
 
@@ -72,7 +70,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 class Ask(msgspec.Struct, frozen=True, tag=True):
     """Draft the answer to a question about these pictures, uint8 of ``shape``.
 
-    An event model that is a tower only looks at them.
+    A model that is only a tower looks at them and drafts nothing.
     """
 
     request: str
@@ -96,29 +94,29 @@ class Leave(msgspec.Struct, frozen=True, tag=True):
     request: str
 
 
-ToDrafter = Ask | Said | Leave
-FromDrafter = Drafted | Seen | Ready
+ToDraftModel = Ask | Said | Leave
+FromDraftModel = Drafted | Seen | Ready
 
-_to_drafter = msgspec.msgpack.Decoder(ToDrafter)
-_from_drafter = msgspec.msgpack.Decoder(FromDrafter)
+_to_draft_model = msgspec.msgpack.Decoder(ToDraftModel)
+_from_draft_model = msgspec.msgpack.Decoder(FromDraftModel)
 _encoder = msgspec.msgpack.Encoder()
 
 Message = TypeVar("Message")
 
 
-def encode(message: ToDrafter | FromDrafter) -> bytes:
+def encode(message: ToDraftModel | FromDraftModel) -> bytes:
     """A message as it travels."""
     return _encoder.encode(message)
 
 
-def read_by_drafter(data: bytes) -> ToDrafter | None:
-    """A message to the drafter, or none where it is not one."""
-    return _decoded(_to_drafter, data)
+def read_by_draft_model(data: bytes) -> ToDraftModel | None:
+    """A message to the draft model, or none where it is not one."""
+    return _decoded(_to_draft_model, data)
 
 
-def read_from_drafter(data: bytes) -> FromDrafter | None:
-    """A message of the drafter, or none where it is not one."""
-    return _decoded(_from_drafter, data)
+def read_from_draft_model(data: bytes) -> FromDraftModel | None:
+    """A message with a draft or of a draft model, or none where it is not one."""
+    return _decoded(_from_draft_model, data)
 
 
 def _decoded(decoder: "msgspec.msgpack.Decoder[Message]", data: bytes) -> Message | None:

@@ -1,1 +1,0 @@
-"""The drafter's process and the channel between it, the front end and the scheduler."""
