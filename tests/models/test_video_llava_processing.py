@@ -10,7 +10,7 @@ from vllm.config import ModelConfig
 from vllm.transformers_utils.processor import cached_get_image_processor
 
 from headstart.models.registration import register
-from headstart.models.video_llava.processing import VideoLlavaProcessingInfo
+from headstart.models.video_llava.model import VideoLlavaProcessingInfo
 
 
 def test_it_is_loaded_without_a_false_word_about_torchvision(tiny_target, monkeypatch):

@@ -17,8 +17,7 @@ from transformers import (
 )
 
 from headstart.errors import CheckpointError, ModelConfigError
-from headstart.models.video_llava.view import video_geometry
-from headstart.models.video_llava.weights import canonical_name, expected_shapes
+from headstart.models.video_llava.view import canonical_name, expected_shapes, video_geometry
 from headstart.models.view import view_of
 
 

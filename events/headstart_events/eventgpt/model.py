@@ -13,8 +13,7 @@ from vllm.model_executor.models.utils import (
 )
 from vllm.multimodal import MULTIMODAL_REGISTRY
 
-from headstart.models.projector import Projector
-from headstart.models.vision_language import VisionLanguageModel
+from headstart.models.vision_language import Projector, VisionLanguageModel
 from headstart_events.eventgpt.geometry import event_geometry
 from headstart_events.eventgpt.processing import (
     EventGptDummyInputsBuilder,

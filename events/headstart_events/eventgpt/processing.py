@@ -19,7 +19,7 @@ from vllm.multimodal.processing import (
 )
 
 from headstart.models.geometry import PictureGeometry
-from headstart.models.pictures import PicturesDummyInputsBuilder, PicturesProcessingInfo
+from headstart.models.vision_language import PicturesDummyInputsBuilder, PicturesProcessingInfo
 from headstart_events.eventgpt.config import EventChatConfig
 from headstart_events.eventgpt.geometry import event_geometry, num_window_tokens
 from headstart_events.eventgpt.prompt import EVENT_PLACEHOLDER, place_events, placeholder_id

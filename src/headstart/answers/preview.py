@@ -88,7 +88,6 @@ class PreviewText:
         return [*told, Confirmed(text)]
 
     def end(self) -> list[Shown]:
-        """The answer is complete."""
         return self._take_back()
 
     def _take_back(self) -> list[Shown]:

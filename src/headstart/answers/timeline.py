@@ -31,7 +31,6 @@ class Span:
 
     @property
     def duration_s(self) -> float:
-        """Its length."""
         return self.end_s - self.start_s
 
 
@@ -45,16 +44,13 @@ class Timeline:
 
     @classmethod
     def of(cls, start_s: float, end_s: float, spans: Iterable[Span]) -> "Timeline":
-        """Put spans in the order they began."""
         return cls(start_s, end_s, tuple(sorted(spans, key=lambda span: span.start_s)))
 
     @property
     def total_s(self) -> float:
-        """Wall time of the answer."""
         return self.end_s - self.start_s
 
     def duration_s(self, stage: Stage) -> float:
-        """Wall time spent in one stage."""
         return sum(span.duration_s for span in self.spans if span.stage is stage)
 
     @property

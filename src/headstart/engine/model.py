@@ -7,7 +7,7 @@ from typing import Any, Self
 from headstart.doctor.findings import computes_on_cpu
 from headstart.engine.model_name import check_name
 from headstart.errors import EngineStartError, ModelConfigError
-from headstart.models.chat.view import ChatView
+from headstart.models.chat import ChatView
 from headstart.models.view import View, view_of
 from headstart.speculation.vocabulary import TextVocabulary
 

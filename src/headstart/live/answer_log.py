@@ -51,7 +51,6 @@ class AnswerLog:
             ) from error
 
     def write(self, row: Row) -> None:
-        """Append one row."""
         try:
             self._file.write(json.dumps(row) + "\n")
             self._file.flush()
@@ -62,7 +61,6 @@ class AnswerLog:
             ) from error
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:

@@ -49,7 +49,6 @@ class Standing:
 
     @property
     def is_open(self) -> bool:
-        """Whether windows are still asked about."""
         return not self._is_ending
 
     def __iter__(self) -> Iterator[WindowAnswer]:
@@ -120,7 +119,6 @@ class Standing:
         self._go_on()
 
     def cancel(self) -> None:
-        """End now."""
         self._waiting = None
         if self._task is not None:
             self._task.cancel()

@@ -108,7 +108,6 @@ class Watch:
         return self
 
     def __next__(self) -> WindowAnswer:
-        """Wait for the next answer."""
         answer = self._answers.take()
         if answer is not None:
             return answer

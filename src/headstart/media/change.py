@@ -39,7 +39,6 @@ class EventPicture:
 
     @classmethod
     def of(cls, events: Events) -> EventPicture:
-        """The picture of a window of any length."""
         return cls(cell_counts(events) / max(1, len(events)))
 
     def change_from(self, other: EventPicture) -> float:

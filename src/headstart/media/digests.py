@@ -10,7 +10,6 @@ DIGEST_BYTES = 16
 
 
 def digest_arrays(kind: str, *arrays: NDArray[Any]) -> str:
-    """A hex digest of ``kind`` and ``arrays``."""
     state = hashlib.blake2b(digest_size=DIGEST_BYTES)
     state.update(kind.encode())
     for array in arrays:

@@ -49,7 +49,6 @@ class StreamBounds:
     max_fps: float = 60.0
 
     def check(self, width: int, height: int) -> None:
-        """Refuse a picture too large."""
         if width * height > self.max_pixels:
             raise MediaError(
                 f"its pictures are {width}x{height}, and {self.max_pixels} pixels are taken at"
@@ -121,13 +120,11 @@ class _Rate:
         return stated_us - self._first_us, stated_us - self._first_us
 
     def leaves_out(self, now_us: int) -> bool:
-        """Whether a frame of this time comes too soon."""
         return (
             0 < self._due_us - now_us <= 1_000_000
         )  # further back is a jump of the camera's clock
 
     def take(self, now_us: int) -> None:
-        """A frame of this time is taken."""
         self._due_us = now_us + self._least_us
 
 

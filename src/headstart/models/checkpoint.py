@@ -13,7 +13,6 @@ _MOST_NAMED = 8
 
 
 def stored_shapes(directory: Path) -> dict[str, tuple[int, ...]]:
-    """Name and shape of every tensor in a directory's safetensors files."""
     from safetensors import SafetensorError, safe_open
 
     shapes: dict[str, tuple[int, ...]] = {}

@@ -4,13 +4,13 @@ It is an entry point of the group ``vllm.general_plugins``, so that users of vLL
 by installing the package.
 """
 
-from headstart.models.chat.view import in_parts
+from headstart.models.chat import in_parts
 
 IN_PARTS = {
     "Qwen3VLForConditionalGeneration": "qwen3_vl.model:Qwen3VlInPairs",
     "Qwen3VLMoeForConditionalGeneration": "qwen3_vl.model:Qwen3VlMoeInPairs",
-    "LlavaOnevisionForConditionalGeneration": "llava_onevision.model:LlavaOnevisionInFrames",
-    "InternVLForConditionalGeneration": "internvl.model:InternVlInFrames",
+    "LlavaOnevisionForConditionalGeneration": "llava_onevision:LlavaOnevisionInFrames",
+    "InternVLForConditionalGeneration": "internvl:InternVlInFrames",
 }
 """vLLM's own models with our processors."""
 

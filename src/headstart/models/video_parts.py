@@ -41,7 +41,6 @@ class VideoPartsProcessor(BaseMultiModalProcessor[Any]):
         return [self.video_token_id] * num_parts
 
     def apply(self, inputs: ProcessorInputs, timing_ctx: TimingContext) -> Any:
-        """Process a prompt after cutting its videos."""
         if "video" in inputs.mm_data_items:
             inputs = self._cut(inputs)
         return super().apply(inputs, timing_ctx)

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headstart.media.clip import Clip, ClipFiles
-from headstart.models.chat.view import ChatView, Messages
-from headstart.models.internvl.view import InternVlView
-from headstart.models.llava_onevision.view import LlavaOnevisionView
+from headstart.models.chat import ChatView, FramesView, Messages
 from headstart.models.qwen3_vl.view import Qwen3VlView
 from headstart.models.video_llava.view import VideoLlavaView
 
@@ -70,8 +68,8 @@ _VIEWS: dict[str, Callable[[Any], View]] = {
     "VideoLlavaForConditionalGeneration": VideoLlavaView.from_config,
     "Qwen3VLForConditionalGeneration": Qwen3VlView.from_config,
     "Qwen3VLMoeForConditionalGeneration": Qwen3VlView.from_config,
-    "LlavaOnevisionForConditionalGeneration": LlavaOnevisionView.from_config,
-    "InternVLForConditionalGeneration": InternVlView.from_config,
+    "LlavaOnevisionForConditionalGeneration": FramesView.from_config,
+    "InternVLForConditionalGeneration": FramesView.from_config,
 }
 
 

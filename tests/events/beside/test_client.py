@@ -3,13 +3,12 @@
 import pytest
 
 pytest.importorskip("vllm")
-from headstart.engine.report import Report
-
 from headstart import Clip, Video
 from headstart.engine.drafts import messages
 from headstart.engine.drafts.channel import ChannelLease
 from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.engine.question import Question
+from headstart.engine.request_record import Report
 from headstart.speculation.draft import Draft, Verdict
 from headstart.speculation.drafter import StreamKey
 from headstart_events.beside import client as client_module

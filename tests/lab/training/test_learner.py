@@ -16,8 +16,7 @@ from transformers import (
 )
 
 from headstart.models.checkpoint import check_checkpoint
-from headstart.models.video_llava.view import video_geometry
-from headstart.models.video_llava.weights import canonical_name, expected_shapes
+from headstart.models.video_llava.view import canonical_name, expected_shapes, video_geometry
 from headstart_events.eventgpt.config import EventChatConfig
 from headstart_events.eventgpt.view import EventGptView
 from headstart_events.eventgpt.weights import published_shapes

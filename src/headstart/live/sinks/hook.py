@@ -50,15 +50,12 @@ class Hook:
 
     @property
     def counts(self) -> DeliveryCounts:
-        """As of now."""
         return self._outbox.counts
 
     def post(self, row: Mapping[str, object]) -> None:
-        """Have a row delivered, after those before it. Returns at once."""
         self._outbox.put(json.dumps(dict(row)).encode())
 
     def close(self, grace_s: float = GRACE_S) -> None:
-        """Deliver what waits, for at most ``grace_s``, and drop the rest."""
         self._outbox.close(grace_s)
         self._thread.join(grace_s)
         with self._lock:

@@ -62,7 +62,6 @@ class MqttAddress:
         return f"{self.prefix}/status"
 
     def answer_topic(self, stream: str) -> str:
-        """Where a camera's answers are published."""
         return f"{self.prefix}/{topic_name(stream)}/answer"
 
     def __str__(self) -> str:
@@ -71,7 +70,6 @@ class MqttAddress:
 
 
 def is_broker(url: str) -> bool:
-    """Whether an address is one of MQTT."""
     return url.lower().startswith(tuple(f"{scheme}://" for scheme in DEFAULT_PORTS))
 
 
@@ -168,7 +166,6 @@ class MqttConnection:
             self._client.tls_set_context(tls)
 
     def open(self) -> None:
-        """Connect, and wait until the broker has accepted."""
         self._client.connect_timeout = max(0.001, min(CONNECT_S, self._time_left_s()))
         self._client.connect(self._address.host, self._address.port, KEEPALIVE_S)
         self.wait_until(lambda: self._is_accepted)

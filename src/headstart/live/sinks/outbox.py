@@ -75,7 +75,6 @@ class Outbox(Generic[Message]):
             return replace(self._counts, waiting=len(self._waiting))
 
     def put(self, message: Message) -> None:
-        """Have a message delivered, unless the outbox is closed."""
         with self._changed:
             if self._deadline_s is not None:
                 self._count(dropped=1)
@@ -155,7 +154,6 @@ class Outbox(Generic[Message]):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is to be delivered."""
         with self._changed:
             is_empty = not self._waiting and self._under_way is None
             return self._deadline_s is not None and (is_empty or self.time_left_s() == 0)

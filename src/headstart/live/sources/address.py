@@ -49,7 +49,6 @@ class Address:
 
     @property
     def is_tls(self) -> bool:
-        """Whether the connection is encrypted."""
         return self.scheme in ("https", "rtsps")
 
     @property

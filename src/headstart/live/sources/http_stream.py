@@ -30,7 +30,6 @@ class HttpStream:
         return self._num_missing is not None
 
     def chunks(self) -> Iterator[bytes]:
-        """Connect and yield the body of the answer."""
         address = self._address
         try:
             connection = HTTPConnection(address.host, address.port)
@@ -55,7 +54,6 @@ class HttpStream:
             raise SourceError("the connection was closed before the stream's end")
 
     def close(self) -> None:
-        """End `chunks` soon."""
         self._line.close()
 
     def _headers(self) -> dict[str, str]:

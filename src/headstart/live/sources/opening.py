@@ -97,7 +97,7 @@ def _opened(name: str) -> Source:
 
 
 class WebcamConnection:
-    """A `Connection` to a V4L2 device."""
+    """A `Connection` to a webcam, whose bytes are trusted: they are decoded in this process."""
 
     def __init__(self, device: str) -> None:
         self._device = device

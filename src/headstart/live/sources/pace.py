@@ -21,7 +21,6 @@ class Pace:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
         return self._stopped.is_set()
 
     def wait_until(self, time_us: int) -> bool:
@@ -32,7 +31,6 @@ class Pace:
         return not self._wait(max(0.0, self._start_s + time_s - now_s))
 
     def sleep(self, seconds: float) -> None:
-        """Wait so long, at most until stopped."""
         self._wait(seconds)
 
     def restart(self) -> None:
@@ -72,7 +70,6 @@ class SourceClock:
         self._apart_us = None
 
     def stamp(self, stated_us: int | None) -> int:
-        """The time of a frame that has just arrived."""
         now_s = self._now_s()
         if self._start_s is None:
             self._start_s = now_s

@@ -56,12 +56,10 @@ class Reconnecting:
 
     @property
     def counts(self) -> FeedCounts:
-        """How often it was connected to again, and whether it is lost now."""
         reconnects = max(0, self._num_answered - 1)
         return FeedCounts(reconnects=reconnects, lost_because=self._lost_because)
 
     def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield the frames of all connections, on one clock."""
         clock, back_off = SourceClock(), BackOff()
         while (connection := self._connected()) is not None:
             start_s = time.monotonic()
@@ -84,7 +82,6 @@ class Reconnecting:
             self._stopped.wait(pause_s)
 
     def close(self) -> None:
-        """End `frames` soon."""
         self._stopped.set()
         with self._lock:
             if self._connection is not None:
@@ -98,7 +95,6 @@ class Reconnecting:
             return self._connection
 
     def _note_answer(self, connection: Connection) -> None:
-        """Count the connections that gave a frame."""
         if self._answered is not connection:
             self._answered = connection
             self._num_answered += 1

@@ -132,7 +132,6 @@ class BufferedSource:
             )
 
     def arrivals(self) -> Iterator[Arrival]:
-        """Yield frames as they come; see `Source`."""
         with self._changed:
             if self._thread is not None:
                 raise SourceError(f"{self._name} is being read already; open it a second time")
@@ -149,7 +148,6 @@ class BufferedSource:
             self.close()
 
     def close(self) -> None:
-        """End `arrivals` and the thread."""
         with self._changed:
             self._is_over = True
             self._waiting.clear()

@@ -20,7 +20,7 @@ from vllm.model_executor.models.qwen3_vl_moe import (
 from vllm.multimodal import MULTIMODAL_REGISTRY
 from vllm.multimodal.processing import ProcessorInputs
 
-from headstart.models.chat.view import timing as timing_of
+from headstart.models.chat import timing as timing_of
 from headstart.models.qwen3_vl.view import PAIR
 from headstart.models.video_parts import Timing, VideoPart, VideoPartsProcessor
 
@@ -30,7 +30,6 @@ class PairsProcessor(VideoPartsProcessor, Qwen3VLMultiModalProcessor):
 
     @property
     def video_token_id(self) -> int:
-        """Of the checkpoint."""
         token: int = self.info.get_hf_config().video_token_id
         return token
 
@@ -80,7 +79,6 @@ class PairsProcessor(VideoPartsProcessor, Qwen3VLMultiModalProcessor):
         return scaled.permute(0, 2, 3, 1).contiguous().numpy()
 
     def _size(self, processor: Any, num_frames: int, height: int, width: int) -> tuple[int, int]:
-        """The height and width to which so many frames are scaled."""
         size, _ = self.info._get_vision_info(
             image_width=width,
             image_height=height,

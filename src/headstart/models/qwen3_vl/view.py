@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.media.video import Video
-from headstart.models.chat.view import PartsView, timing
+from headstart.models.chat import PartsView, timing
 
 PAIR = 2
 

@@ -1,6 +1,15 @@
-"""Video-LLaVA for vLLM: CLIP over frames, a projector, and the language model of its config."""
+"""Video-LLaVA for vLLM: CLIP over frames, a projector, and the language model of its config.
+
+Each frame of a video is an item of its own. The answers stay the same: the tower looks at each
+frame alone and the language model is causal, so nothing computed of a frame depends on a later
+one.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
+from transformers import BatchFeature, VideoLlavaConfig
 from vllm.config import VllmConfig
 from vllm.model_executor.models.clip import CLIPVisionModel
 from vllm.model_executor.models.interfaces import MultiModalEmbeddings
@@ -12,16 +21,91 @@ from vllm.model_executor.models.utils import (
     maybe_prefix,
 )
 from vllm.multimodal import MULTIMODAL_REGISTRY
+from vllm.multimodal.inputs import MultiModalFieldConfig, MultiModalKwargsItems
+from vllm.multimodal.parse import MultiModalDataItems
+from vllm.multimodal.processing import PromptReplacement, PromptUpdate
+from vllm.transformers_utils.processor import cached_image_processor_from_config
 
-from headstart.models.projector import Projector
-from headstart.models.video_llava.processing import (
-    VideoLlavaDummyInputsBuilder,
-    VideoLlavaMultiModalProcessor,
-    VideoLlavaProcessingInfo,
+from headstart.models.geometry import PictureGeometry
+from headstart.models.video_llava.view import (
+    CANONICAL_NAMES,
+    UNUSED_NAMES,
+    VIDEO_PLACEHOLDER,
+    video_geometry,
 )
-from headstart.models.video_llava.view import VIDEO_PLACEHOLDER, video_geometry
-from headstart.models.video_llava.weights import CANONICAL_NAMES, UNUSED_NAMES
-from headstart.models.vision_language import VisionLanguageModel
+from headstart.models.video_parts import VideoPartsProcessor
+from headstart.models.vision_language import (
+    PicturesDummyInputsBuilder,
+    PicturesProcessingInfo,
+    Projector,
+    VisionLanguageModel,
+)
+
+
+class VideoLlavaProcessingInfo(PicturesProcessingInfo):
+    def get_hf_config(self) -> VideoLlavaConfig:
+        return self.ctx.get_hf_config(VideoLlavaConfig)
+
+    def get_geometry(self) -> PictureGeometry:
+        return video_geometry(self.get_hf_config())
+
+    def get_image_processor(self, **kwargs: object) -> Any:
+        """The checkpoint's frame preprocessor.
+
+        Not its ``VideoLlavaProcessor``: that one also loads a video processor, which needs
+        torchvision and would treat the video as a whole. Of this one transformers has Pillow's
+        form only; unless that is asked for, it says that torchvision is not available.
+        """
+        return cached_image_processor_from_config(self.ctx.model_config, backend="pil", **kwargs)
+
+    def get_mm_max_tokens_per_item(
+        self, seq_len: int, mm_counts: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        """The tokens of an item, which is a frame."""
+        return {"video": self.get_geometry().tokens_per_picture}
+
+
+class VideoLlavaDummyInputsBuilder(PicturesDummyInputsBuilder):
+    placeholder = VIDEO_PLACEHOLDER
+
+
+class VideoLlavaMultiModalProcessor(VideoPartsProcessor):
+    """Cuts videos into frames and leaves the rest to vLLM."""
+
+    @property
+    def video_token_id(self) -> int:
+        token: int = self.info.get_hf_config().video_token_index
+        return token
+
+    def _call_hf_processor(
+        self, hf_data: Mapping[str, object], hf_kwargs: Mapping[str, object]
+    ) -> BatchFeature:
+        frames = [video[0] for video in hf_data["videos"]]  # type: ignore[attr-defined]
+        processed = self.info.ctx.call_hf_processor(
+            self.info.get_image_processor(**hf_kwargs), {"images": frames}, hf_kwargs
+        )
+        # "pixel_values_images" or "pixel_values", as the checkpoint's preprocessor names it.
+        (pixels,) = processed.values()
+        return BatchFeature({"pixel_values_videos": pixels})
+
+    def _get_mm_fields_config(
+        self, hf_inputs: BatchFeature, hf_processor_mm_kwargs: Mapping[str, object]
+    ) -> Mapping[str, MultiModalFieldConfig]:
+        return {"pixel_values_videos": MultiModalFieldConfig.batched("video")}
+
+    def _get_prompt_updates(
+        self,
+        mm_items: MultiModalDataItems,
+        hf_processor_mm_kwargs: Mapping[str, object],
+        out_mm_kwargs: MultiModalKwargsItems,
+    ) -> Sequence[PromptUpdate]:
+        video_token = self.info.get_hf_config().video_token_index
+
+        def frame(number: int) -> list[int]:
+            # Called for frames that are not in vLLM's cache only.
+            return [video_token] * self.info.get_geometry().tokens_per_picture
+
+        return [PromptReplacement(modality="video", target=[video_token], replacement=frame)]
 
 
 @MULTIMODAL_REGISTRY.register_processor(
@@ -36,7 +120,6 @@ class VideoLlavaForConditionalGeneration(VisionLanguageModel):
 
     @classmethod
     def get_placeholder_str(cls, modality: str, i: int) -> str | None:
-        """The placeholder of a chat message's video in the prompt."""
         if modality.startswith("video"):
             return VIDEO_PLACEHOLDER
         raise ValueError(

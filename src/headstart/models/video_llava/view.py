@@ -1,5 +1,6 @@
-"""Video-LLaVA's view of a clip: its frames, its prompt, its weights."""
+"""Video-LLaVA's view of a clip: its frames, its prompt, its weights. Imports no engine."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,27 @@ from headstart.errors import MediaError, ModelConfigError
 from headstart.media.clip import Clip, ClipFiles
 from headstart.models.checkpoint import check_checkpoint
 from headstart.models.geometry import PictureGeometry
-from headstart.models.video_llava.weights import canonical_name, expected_shapes
 
 VIDEO_PLACEHOLDER = "<video>"
+CANONICAL_NAMES: dict[re.Pattern[str], str] = {
+    re.compile(r"^(?:model\.)?(image|video)_tower\.(?:vision_model\.)?"): (
+        r"\1_tower.vision_model."
+    ),
+    re.compile(r"^model\.multi_modal_projector\."): "multi_modal_projector.",
+    re.compile(r"^model\.language_model\."): "language_model.model.",
+    re.compile(r"^lm_head\."): "language_model.lm_head.",
+}
+"""Applied in order, each at most once a name; they make the published one of any layout.
+
+There are three: the published checkpoint (``video_tower.vision_model.`` and
+``language_model.model.``), what transformers 5 writes (the same without ``vision_model.``), and
+transformers' module names (``model.`` before everything). vLLM's modules have the published one.
+"""
+# The model is asked about video only, so the tower for still images is not loaded.
+UNUSED_NAMES = re.compile(r"^image_tower\.")
 
 
 def video_prompt(question: str, system: str = "") -> str:
-    """The prompt of one question about one video."""
     before = f"{system} " if system else ""
     return f"{before}USER: {VIDEO_PLACEHOLDER}\n{question} ASSISTANT:"
 
@@ -69,7 +84,6 @@ class VideoLlavaView:
         return cls(config, video_geometry(config).num_pictures, num_text_ids)
 
     def files(self, path: Path) -> ClipFiles:
-        """The clip of a single file, which is a video."""
         return ClipFiles(video=path)
 
     @property
@@ -79,11 +93,9 @@ class VideoLlavaView:
 
     @property
     def whole(self) -> "VideoLlavaView":
-        """The same, likewise."""
         return self
 
     def media(self, clip: Clip) -> dict[str, Any]:
-        """What it is shown, as a video."""
         if clip.pictures:
             raise MediaError(
                 "Video-LLaVA looks at a video and at no still pictures; leave them out"
@@ -101,9 +113,29 @@ class VideoLlavaView:
         return clip
 
     def prompt(self, question: str, clip: Clip | None = None, system: str = "") -> str:
-        """The text around the video."""
         return video_prompt(question, system)
 
     def check_checkpoint(self, directory: Path) -> None:
-        """Raise if a local checkpoint is not a complete Video-LLaVA."""
         check_checkpoint(directory, expected_shapes(self.config), canonical_name)
+
+
+def canonical_name(name: str) -> str:
+    """The published name of a weight saved under any known layout."""
+    for pattern, replacement in CANONICAL_NAMES.items():
+        name = pattern.sub(replacement, name)
+    return name
+
+
+def expected_shapes(config: Any) -> dict[str, tuple[int, ...]]:
+    """Canonical name and shape of every weight of a complete checkpoint.
+
+    They are those of transformers' own class, built on the meta device, which takes no memory.
+    """
+    import torch
+    from transformers import VideoLlavaForConditionalGeneration
+
+    with torch.device("meta"):
+        model = VideoLlavaForConditionalGeneration(config)
+    return {
+        canonical_name(name): tuple(tensor.shape) for name, tensor in model.state_dict().items()
+    }

@@ -82,7 +82,6 @@ class BoxedStream:
 
     @property
     def pid(self) -> int:
-        """The process that decodes."""
         return self._process.pid
 
     def write(self, content: bytes) -> None:
@@ -242,7 +241,6 @@ class BoxedConnection:
             raise self._error
 
     def close(self) -> None:
-        """End the process and the connection. From any thread."""
         self._pace.stop()
         self._stream.close()
         with self._lock:

@@ -41,7 +41,6 @@ class RtspStream:
         self._line = TcpLine(silent_s, share)
 
     def chunks(self) -> Iterator[bytes]:
-        """Connect, and yield each picture as it comes."""
         address = self._address
         try:
             sock = self._line.connect(address.host, address.port, tls=address.is_tls)
@@ -56,7 +55,6 @@ class RtspStream:
             self._line.release()
 
     def close(self) -> None:
-        """End `chunks` soon."""
         self._line.close()
 
 
@@ -151,7 +149,6 @@ class _Session:
         return track
 
     def packets(self) -> Iterator[bytes]:
-        """The RTP packets of the video."""
         next_s = time.monotonic() + self._ping_s
         num_others = 0
         while num_others <= MAX_OTHERS:

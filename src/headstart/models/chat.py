@@ -44,12 +44,10 @@ class ChatView:
 
     @property
     def engine_arguments(self) -> Mapping[str, Any]:
-        """None: the model is vLLM's."""
         return {}
 
     @property
     def whole(self) -> Self:
-        """The same: it has no parts."""
         return self
 
     def files(self, path: Path) -> ClipFiles:
@@ -124,7 +122,6 @@ class PartsView(ChatView):
 
     @property
     def engine_arguments(self) -> Mapping[str, Any]:
-        """Our class, unless clips stay whole."""
         if self.frames_per_item is None:
             return {}
         ours = [in_parts(architecture) for architecture in self.config.architectures]
@@ -132,5 +129,11 @@ class PartsView(ChatView):
 
     @property
     def whole(self) -> Self:
-        """Without parts, and without our class."""
         return replace(self, frames_per_item=None)
+
+
+@dataclass(frozen=True)
+class FramesView(PartsView):
+    """Of a model that looks at each frame alone, such as LLaVA-OneVision and InternVL3."""
+
+    frames_per_item: int | None = 1

@@ -26,14 +26,12 @@ class FramesProcessor(VideoPartsProcessor, LlavaOnevisionMultiModalProcessor):
 
     @property
     def video_token_id(self) -> int:
-        """Of the checkpoint."""
         token: int = self.info.get_hf_config().video_token_index
         return token
 
     def parts(
         self, frames: NDArray[np.uint8], timing: Timing | None, inputs: ProcessorInputs
     ) -> list[VideoPart]:
-        """The frames, one by one, and the newline."""
         newline = np.zeros((0, 1, 1, 3), np.uint8)
         return [*super().parts(frames, timing, inputs), (newline, None)]
 

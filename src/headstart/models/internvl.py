@@ -21,7 +21,6 @@ class FramesProcessor(VideoPartsProcessor, InternS1MultiModalProcessor):
 
     @property
     def video_token_id(self) -> int:
-        """Of the tokenizer."""
         (token,) = self._ids(self.info.get_hf_processor().video_token)
         return token
 

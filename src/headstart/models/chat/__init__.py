@@ -1,1 +1,0 @@
-"""Any vision model of vLLM, by its own chat template."""

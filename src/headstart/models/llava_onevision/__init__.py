@@ -1,1 +1,0 @@
-"""LLaVA-OneVision: frames as items."""
