@@ -12,8 +12,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.figures.results import result
-from headstart.answers.stage_colours import STAGE_COLOURS
-from headstart.answers.timeline import Stage
+from headstart.answers.timeline import STAGE_COLOURS, Stage
 from headstart_research.bench.result import BARE
 
 PICTURE = Path("docs/pictures/head-start.svg")

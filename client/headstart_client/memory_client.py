@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import ProxyHandler, Request
 
 from headstart.errors import ServerRefusedError
-from headstart.live.sinks.http_post import opener_with
+from headstart.live.sinks.hook import opener_with
 
 PATH = "/v1/headstart/memory"
 TIMEOUT_S = 60.0

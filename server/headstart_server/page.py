@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from headstart.answers.stage_colours import STAGE_COLOURS
+from headstart.answers.timeline import STAGE_COLOURS
 
 _FOLDER = files("headstart_server")
 _LIVE_CAMERA = "/* live_camera.js */"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.answers.stage_colours import STAGE_COLOURS
-from headstart.answers.timeline import Stage
+from headstart.answers.timeline import STAGE_COLOURS, Stage
 from headstart_research.bench.svg import PALETTE, STYLE
 from headstart_server.page import PAGE
 

@@ -8,7 +8,7 @@ import pytest
 
 from headstart.errors import MediaError
 from headstart.media.annex_b import MAX_UNITS, Codec, can_begin
-from headstart.media.packets import PacketDecoder
+from headstart.media.stream import PacketDecoder
 from tests.media.encoded import decode, encode, street
 
 GOP = 5

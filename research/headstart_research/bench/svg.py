@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from headstart.answers.stage_colours import STAGE_COLOURS
+from headstart.answers.timeline import STAGE_COLOURS
 
 WIDTH = 380
 RIGHT = 12

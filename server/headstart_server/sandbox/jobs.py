@@ -15,7 +15,7 @@ import numpy as np
 from headstart.errors import MediaError
 from headstart.media.annex_b import Codec
 from headstart.media.events import Events, SensorSize
-from headstart.media.packets import PacketDecoder
+from headstart.media.stream import PacketDecoder
 from headstart_events.readers.opening import open_recording
 from headstart_server.sandbox.filmstrip import filmstrip
 from headstart_server.sandbox.grammars import Grammars

@@ -11,7 +11,7 @@ import PIL.Image
 
 from headstart.live.sources.confined.stream_worker import small_video
 from headstart.media.annex_b import Codec
-from headstart.media.packets import PacketDecoder
+from headstart.media.stream import PacketDecoder
 from headstart_events.readers.preloading import preload
 from headstart_server.sandbox.vllm_media import Bounds, Loaders
 

@@ -15,6 +15,19 @@ class Stage(StrEnum):
     DECODE = "decode"
 
 
+STAGE_COLOURS = {
+    Stage.LOAD: "#8a8f98",
+    Stage.PREPROCESS: "#6fa3a8",
+    Stage.VISION: "#8d6fb0",
+    Stage.PREFILL: "#5b84b1",
+    Stage.DECODE: "#d98e2b",
+}
+"""One on every page and picture, and in the terminal; seen on white and on black.
+
+No curve of a chart has one of them, and the first few curves have none that is like them.
+"""
+
+
 @dataclass(frozen=True)
 class Span:
     """One stretch of a stage, in seconds of a monotonic clock shared by all processes."""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from headstart.answers.stage_colours import STAGE_COLOURS
-from headstart.answers.timeline import Stage, Timeline
+from headstart.answers.timeline import STAGE_COLOURS, Stage, Timeline
 from headstart.speculation.draft import Verdict
 
 _BAR_WIDTH = 40

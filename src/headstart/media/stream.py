@@ -1,5 +1,7 @@
-"""Decodes video as it arrives: the bytes of a stream, or a webcam's pictures. Beside `video`,
-`packets` and `rgb` the only module that uses PyAV."""
+"""Decodes video as it arrives: a stream's bytes, a webcam's pictures, or encoded ones one by one.
+
+Beside `video` the only module that uses PyAV.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,17 @@ from typing import Protocol
 
 import av
 import numpy as np
+from av.codec.context import Flags
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.rgb import rgb_of
+from headstart.media.annex_b import Codec
 from headstart.media.video import FORMATS
 
 TimedFrame = tuple[int | None, NDArray[np.uint8]]
 """A frame and its time in us from the first one; None where the stream states no times."""
 
+_CODEC_NAMES = {Codec.H264: "h264", Codec.H265: "hevc"}
 _WITHOUT_TIMES = ("mpjpeg", "mjpeg", "h264", "hevc")
 """Formats that state no times: FFmpeg would make them up."""
 _STREAM_FORMATS = (*FORMATS, *_WITHOUT_TIMES)
@@ -96,7 +100,7 @@ def _frames(container: av.container.InputContainer, bounds: StreamBounds) -> Ite
             continue
         bounds.check(frame.width, frame.height)
         rate.take(now_us)
-        yield time_us, rgb_of(frame)
+        yield time_us, _rgb_of(frame)
 
 
 class _Rate:
@@ -120,9 +124,8 @@ class _Rate:
         return stated_us - self._first_us, stated_us - self._first_us
 
     def leaves_out(self, now_us: int) -> bool:
-        return (
-            0 < self._due_us - now_us <= 1_000_000
-        )  # further back is a jump of the camera's clock
+        # Further back is a jump of the camera's clock.
+        return 0 < self._due_us - now_us <= 1_000_000
 
     def take(self, now_us: int) -> None:
         self._due_us = now_us + self._least_us
@@ -154,3 +157,54 @@ def _decoded(
 
 def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
+
+
+class PacketDecoder:
+    """Decodes a camera's encoded pictures, from a key picture on, each as soon as it is there."""
+
+    def __init__(self, codec: Codec, max_pixels: int) -> None:
+        self._max_pixels = max_pixels
+        self._context = av.CodecContext.create(_CODEC_NAMES[codec], "r")
+        assert isinstance(self._context, av.VideoCodecContext)
+        self._context.flags |= Flags.low_delay
+        self._context.thread_count = 1  # of many cameras each gets one processor at most
+        # FFmpeg counts the edges that it adds; `decode` checks the picture itself.
+        self._context.options = {"max_pixels": str(2 * max_pixels + (1 << 16))}
+
+    def decode(self, packet: bytes) -> NDArray[np.uint8]:
+        """The picture as RGB [height, width, 3]. Raises `MediaError`."""
+        try:
+            frames = self._context.decode(av.Packet(packet))
+        except (av.FFmpegError, ValueError) as error:
+            raise MediaError(
+                "it is damaged, it builds on a picture that was not sent, or it has more than"
+                f" {self._max_pixels} pixels ({_reason(error)})"
+            ) from error
+        if len(frames) != 1 or not isinstance(frames[0], av.VideoFrame):
+            raise MediaError(
+                f"{len(frames)} pictures came out of it at once, not 1; send one whole picture in"
+                " each message, and encode without B-frames"
+            )
+        (frame,) = frames
+        if frame.is_corrupt:  # FFmpeg has painted over what is missing
+            raise MediaError("a part of it is missing")
+        if frame.width * frame.height > self._max_pixels:
+            raise MediaError(f"a frame may have {self._max_pixels} pixels at most")
+        return _rgb_of(frame)
+
+
+def _rgb_of(frame: av.VideoFrame) -> NDArray[np.uint8]:
+    """RGB [height, width, 3], without the gaps that PyAV leaves between rows."""
+    return np.ascontiguousarray(frame.to_ndarray(format="rgb24", **_ONE_THREAD))
+
+
+def _one_thread() -> dict[str, int]:
+    """FFmpeg would start a thread for each processor and frame. Older PyAVs cannot tell it."""
+    try:
+        av.VideoFrame(16, 16, "rgb24").reformat(format="gray", threads=1)
+    except TypeError:
+        return {}
+    return {"threads": 1}
+
+
+_ONE_THREAD = _one_thread()

@@ -1,5 +1,4 @@
-"""RGB video as arrays: decoding files, sampling, writing. PyAV is used here, in `stream`,
-in `packets` and in `rgb`."""
+"""RGB video as arrays: decoding files, sampling, writing."""
 
 from __future__ import annotations
 
