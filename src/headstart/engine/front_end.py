@@ -114,7 +114,7 @@ class FrontEnd:
             yield asking
 
     async def _change(self, question: Question) -> float:
-        """How different the clip's events are from the stream's last; see `Scenes`."""
+        """How different the clip's events are from the stream's last; see `SceneChange`."""
         events = None if question.clip is None else question.clip.events
         if question.stream is None or events is None:
             return 0.0
