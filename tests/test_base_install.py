@@ -194,6 +194,15 @@ def test_an_error_is_a_message_without_a_traceback(base_install):
     assert "Traceback" not in done.stderr
 
 
+def test_a_model_beside_the_target_says_what_to_install(base_install, video):
+    words = ("ask", "--target", "m", "--video", str(video), "--question", "q")
+    code = "from headstart.cli import main; main()"
+    done = run(base_install, code, *words, "--drafter", "an-eventgpt")
+    assert done.returncode == 1
+    assert "pip install 'headstart[events]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_planning_needs_no_engine(research_install):
     code = "from headstart.cli import app; app(sys.argv[1:])"
     words = ("plan", "--prefill-ms", "326", "--step-ms", "13.8")
