@@ -45,14 +45,12 @@ FLOOR = {name: floor for floor, folders in enumerate(FLOORS) for name in folders
 # Which rooms the modules of a room of headstart may import. Their floors follow from what they do.
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
-    "compilation": set(),
     "doctor": {"errors"},
     "media": {"errors"},
-    "bridges": {"errors", "compilation"},
-    "speculation": {"errors", "compilation", "bridges"},
+    "speculation": {"errors"},
     "models": {"errors", "media"},
     "answers": {"speculation"},
-    "engine": {"errors", "doctor", "media", "bridges", "speculation", "models", "answers"},
+    "engine": {"errors", "doctor", "media", "speculation", "models", "answers"},
     "live": {"errors", "media", "answers", "engine"},
     "cli": {"errors", "doctor", "media", "speculation", "answers", "engine", "live"},
 }
@@ -63,6 +61,7 @@ MAY_IMPORT_VLLM = {
     "headstart_events.eventgpt",
     "headstart_server",
     "headstart_research.collect.observer",
+    "headstart_research.bridge",
 }
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base_utils"}
 MAX_LINES = 400

@@ -56,7 +56,12 @@ def test_a_bridges_drafts_are_timed_and_taken_apart(tmp_path):
     row = {"question": "q", "target_tokens": [300 + 7 * n for n in range(60)]}
     log.write_text("\n".join([json.dumps(row)] * 12))
     figures = last_line_of(
-        "benchmarks.bridge", log, "--bridge", lab.INSTALLED / "bridge", "--answers", 6
+        "headstart_research.bridge.benchmark",
+        log,
+        "--bridge",
+        lab.INSTALLED / "bridge",
+        "--answers",
+        6,
     )
     assert figures["tokens_per_pass"] > 1
     assert figures["drafts"] >= 6

@@ -41,6 +41,7 @@ from headstart.engine.draft_model import DraftModel, draft_model
 from headstart.engine.options import Sources
 from headstart.errors import HeadstartError
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
+from headstart.speculation.registry import DEFAULT_DRAFTERS
 from headstart_server.auth import Keys
 from headstart_server.camera_access import CameraAccess
 from headstart_server.memory.keeping import MemoryKeeping
@@ -267,13 +268,15 @@ class Settings:
         """The drafter beside the target, where one is configured."""
         if self.drafter is None:
             return None
-        bridge = None if self.whole_drafter else self.bridge
-        return draft_model(self.drafter, self.drafter_vllm, bridge)
+        sources = Sources() if self.whole_drafter else self.sources
+        return draft_model(self.drafter, self.drafter_vllm, sources)
 
     @property
     def sources(self) -> Sources:
         """What drafts inside the scheduler."""
-        return Sources(warm=self.warm_memory, memory_log=self.memory_log, bridge=self.bridge)
+        learned = () if self.bridge is None else (f"bridge={self.bridge}",)
+        drafters = (*DEFAULT_DRAFTERS, *learned)
+        return Sources(drafters, warm=self.warm_memory, memory_log=self.memory_log)
 
     @property
     def is_data_parallel(self) -> bool:

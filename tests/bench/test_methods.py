@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("vllm", reason="needs the engine")
 
+from headstart.speculation.registry import DEFAULT_DRAFTERS
 from headstart_research.bench.methods import Rig
 
 BRIDGE, LOG = Path("a-bridge"), Path("site.jsonl")
@@ -18,12 +19,12 @@ def sources_of(rig):
 def test_a_bridge_and_a_log_are_methods_of_their_own_where_they_are_given():
     plain, learned = sources_of(Rig("target")), sources_of(Rig("target", bridge=BRIDGE))
     assert learned.keys() - plain.keys() == {"bridge", "live, bridge"}
-    assert learned["bridge"].bridge == BRIDGE
+    assert learned["bridge"].drafters[-1] == f"bridge={BRIDGE}"
     assert learned["bridge"].memory_log is None
     both = sources_of(Rig("target", bridge=BRIDGE, memory_log=LOG))
     assert both.keys() - learned.keys() == {"warm", "live, warm"}
     assert both["warm"].memory_log == both["bridge"].memory_log == LOG
-    assert both["warm"].bridge is None
+    assert both["warm"].drafters == DEFAULT_DRAFTERS
 
 
 def test_with_an_event_model_a_bridge_is_also_shown_what_its_tower_sees():

@@ -2,9 +2,9 @@ import json
 
 from typer.testing import CliRunner
 
-from headstart.bridges.config import BridgeConfig
 from headstart.cli import app
-from tests.bridges.random_bridge import NEVER_SURE, save_random_bridge
+from headstart_research.bridge.config import BridgeConfig
+from tests.bridge.random_bridge import NEVER_SURE, save_random_bridge
 
 FIGURES = {"tokens_per_pass", "first_block", "passes_p50", "passes_p95", "by_age"}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headstart.bridges.pooling import EARLIER, LAST
+from headstart_research.bridge.pooling import EARLIER, LAST
 from headstart_research.collect.record import Record
 
 FEATURES = (LAST, EARLIER)

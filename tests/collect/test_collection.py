@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.errors import CollectError, MediaError
 from headstart.media.clip import Clip
 from headstart.media.events import Events, SensorSize
 from headstart.media.video import Video
+from headstart_research.bridge.pooling import DRAFTER, EARLIER, LAST
 from headstart_research.collect.clip_source import ClipSource
 from headstart_research.collect.collection import Collection
 from headstart_research.collect.models import CollectedModels

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.bridges.pooling import EARLIER, LAST
 from headstart.errors import CollectError
+from headstart_research.bridge.pooling import EARLIER, LAST
 from headstart_research.collect.feature_shape import FeatureShape, feature_shapes
 from headstart_research.collect.record import Record
 from headstart_research.collect.shard import Shard

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from headstart.bridges.config import BridgeConfig, Verifier, write_config
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
+from headstart_research.bridge.config import BridgeConfig, Verifier, write_config
+from headstart_research.bridge.pooling import DRAFTER, EARLIER, LAST
 from headstart_research.collect.checkpoint import Checkpoint
 from headstart_research.collect.clip_source import HELD_OUT
 from headstart_research.collect.manifest import Manifest

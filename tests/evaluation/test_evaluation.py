@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.bridges.pooling import DRAFTER, LAST
 from headstart.errors import EvaluationError
+from headstart_research.bridge.pooling import DRAFTER, LAST
 from headstart_research.evaluation import timed
 from headstart_research.evaluation.asked_clips import AskedStreams
 from headstart_research.evaluation.contenders import bridges, load_bridge, memories, registered

@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart_research.bench.replay import DraftLimits, replay
+from headstart_research.bridge.pooling import DRAFTER, EARLIER, LAST
 from headstart_research.evaluation.asked_clips import AskedStreams
 from headstart_research.evaluation.shown import SELECTIONS, Shown
 from headstart_research.evaluation.workload import workloads

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
-from headstart.bridges.pooling import LAST
+from headstart_research.bridge.pooling import LAST
 from headstart_research.evaluation.asked_clips import AskedClip, AskedStreams
 from headstart_research.evaluation.workload import FIRST_CLIPS, share_of_new, workloads
 from tests.collect.records import clip_records

@@ -7,7 +7,7 @@ import pytest
 
 from headstart.errors import HeadstartError
 from headstart_events.beside.event_draft_model import EventDraftModel
-from headstart_events.beside.tower import EventTower
+from headstart_research.bridge.tower import EventTower
 from headstart_server.auth import Caller
 from headstart_server.settings import Limits, Settings, SettingsError
 from tests.documents import DOCS

@@ -32,6 +32,7 @@ from headstart import Answer, Clip, Headstart, Sources
 from headstart.engine.draft_model import draft_model
 from headstart.engine.model import Model
 from headstart.speculation.draft import by_source
+from headstart.speculation.registry import DEFAULT_DRAFTERS
 from headstart_lab.language.questions import Question
 from headstart_lab.pair import Pair, find_pair
 from headstart_lab.split import Split
@@ -233,7 +234,7 @@ def _compare(
     sources, beside = _drafters(options.bridge)[setting.drafts]
     model = None
     if beside:
-        model = draft_model(options.pair.drafter, _engine(options), sources.bridge)
+        model = draft_model(options.pair.drafter, _engine(options), sources)
     arguments = {
         **_engine(options),
         "max_num_seqs": max(BATCHES),
@@ -276,9 +277,10 @@ def _drafters(bridge: Path | None) -> dict[str, tuple[Sources, bool]]:
     """By name: sources, and whether there is an event model beside the target."""
     if bridge is None:
         return DRAFTERS
+    named = f"bridge={bridge}"
     return {
-        "bridge": (Sources((), abstain=False, bridge=bridge), False),
-        "bridge, memory, ngram, events": (Sources(abstain=False, bridge=bridge), True),
+        "bridge": (Sources((named,), abstain=False), False),
+        "bridge, memory, ngram, events": (Sources((*DEFAULT_DRAFTERS, named), abstain=False), True),
     }
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
-from headstart.bridges.vocabulary import DraftVocabulary
 from headstart.errors import TrainingError
+from headstart_research.bridge.pooling import DRAFTER, EARLIER, LAST
+from headstart_research.bridge.vocabulary import DraftVocabulary
 from headstart_research.training.bridge_data import BridgeData, Order
-from tests.bridges import made_up
+from tests.bridge import made_up
 
 NAMES = (DRAFTER, EARLIER, LAST)
 

@@ -9,18 +9,24 @@ torch = pytest.importorskip("torch", reason="needs what the engine brings")
 
 from safetensors.torch import load_file
 
-from headstart.bridges.bridge import Bridge
-from headstart.bridges.config import BridgeConfig, FeatureSize
-from headstart.bridges.context import NO_TOKEN, NUM_MATCHES, fitted, match_kind, read_context
-from headstart.bridges.hub import WEIGHTS
-from headstart.bridges.network import BridgeNetwork, calibrated
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
-from headstart.bridges.vocabulary import ANSWER, DraftVocabulary
 from headstart_lab.pair import INSTALLED
+from headstart_research.bridge.bridge import Bridge
+from headstart_research.bridge.config import BridgeConfig, FeatureSize
+from headstart_research.bridge.context import (
+    NO_TOKEN,
+    NUM_MATCHES,
+    fitted,
+    match_kind,
+    read_context,
+)
+from headstart_research.bridge.hub import WEIGHTS
+from headstart_research.bridge.network import BridgeNetwork, calibrated
+from headstart_research.bridge.pooling import DRAFTER, EARLIER, LAST
+from headstart_research.bridge.vocabulary import ANSWER, DraftVocabulary
 from headstart_research.training.bridge_data import BridgeData, Order
 from headstart_research.training.bridge_model import Batch, BridgeModel, Seen
 from headstart_research.training.bridge_task import packed
-from tests.bridges import made_up
+from tests.bridge import made_up
 
 FEATURES = (
     FeatureSize(DRAFTER, made_up.FEATURE_SIZE, 2),

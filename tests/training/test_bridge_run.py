@@ -12,15 +12,15 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from typer.testing import CliRunner
 
-from headstart.bridges.bridge import Bridge
-from headstart.bridges.config import BridgeConfig
-from headstart.bridges.pooling import DRAFTER, EARLIER, LAST
 from headstart.cli import app
 from headstart.doctor.digests import changed_files
 from headstart.errors import CollectError, TrainingError
-from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.memory import Memory
+from headstart_research.bridge.bridge import Bridge
+from headstart_research.bridge.config import BridgeConfig
+from headstart_research.bridge.drafter import BridgeDrafter
+from headstart_research.bridge.pooling import DRAFTER, EARLIER, LAST
 from headstart_research.collect.checkpoint import Checkpoint
 from headstart_research.collect.clip_source import HELD_OUT
 from headstart_research.collect.manifest import Manifest
@@ -28,7 +28,7 @@ from headstart_research.collect.shard import Shard
 from headstart_research.collect.shard_files import ShardFiles
 from headstart_research.training.bridge_run import BridgeRun, end_tokens, feature_sizes, verifier_of
 from headstart_research.training.schedule import TrainSchedule
-from tests.bridges import made_up
+from tests.bridge import made_up
 
 NAMES = (DRAFTER, EARLIER, LAST)
 SIZES = BridgeConfig(1, width=32, num_layers=2, num_heads=2, hidden=64, pointer_width=16)

@@ -79,7 +79,7 @@ class Rig:
                 )
         beside = None
         if method.drafter and self.drafter is not None:
-            beside = draft_model(self.drafter, self.drafter_vllm, method.sources.bridge)
+            beside = draft_model(self.drafter, self.drafter_vllm, method.sources)
         return Headstart(
             self.target,
             draft_model=beside,
@@ -168,7 +168,8 @@ class Rig:
                 Method("live, warm", f"{words}, frames prefilled", known, is_fed=True, vllm=live),
             ]
         if self.bridge is not None:
-            learned = Sources(memory_log=self.memory_log, bridge=self.bridge)
+            drafters = (*DEFAULT_DRAFTERS, f"bridge={self.bridge}")
+            learned = Sources(drafters, memory_log=self.memory_log)
             words = f"{together}, and the bridge in {self.bridge.name}"
             fed = f"{words}, frames prefilled"
             found += [

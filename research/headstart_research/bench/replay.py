@@ -14,7 +14,6 @@ from math import ceil
 from pathlib import Path
 
 from headstart.errors import ReplayError
-from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.draft import Draft, Verdict
 from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
@@ -35,6 +34,7 @@ from headstart_research.bench.baselines import (
     RecentSuffix,
 )
 from headstart_research.bench.log import LoggedAnswer
+from headstart_research.bridge.drafter import BridgeDrafter
 
 ANY_ID = TextVocabulary(2**62)
 AGES = (1, 2, 3, 6, 11, 21, 51, 101, 201)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from headstart.bridges.pooling import Features, drafter_features, target_features
 from headstart.errors import CollectError, MediaError
 from headstart.media.clip import Clip
+from headstart.speculation.drafter import Features
 from headstart_research.bench.clip_stream import ClipStream
+from headstart_research.bridge.pooling import drafter_features, target_features
 from headstart_research.collect.gathering import Piece
 from headstart_research.collect.record import Record
 

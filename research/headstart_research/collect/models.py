@@ -6,9 +6,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headstart.bridges.pooling import DRAFTER, TARGET_FEATURES
 from headstart.engine.engine_resources import EngineResources
 from headstart_events.beside.placement import Machine, place
+from headstart_research.bridge.pooling import DRAFTER, TARGET_FEATURES
 
 if TYPE_CHECKING:
     from headstart_research.collect.observer import Observer

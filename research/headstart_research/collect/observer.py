@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from headstart.bridges.pooling import Features
 from headstart.doctor.findings import require_engine
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.loop_thread import LoopThread
@@ -21,6 +20,7 @@ from headstart.engine.startup import model_arguments
 from headstart.engine.target import Target, start_engine
 from headstart.errors import CollectError
 from headstart.media.clip import Clip
+from headstart.speculation.drafter import Features
 
 # Times of the tower are not asked for, and vLLM would keep them. A second question about a clip
 # finds its prefix computed, so preprocessed frames need not be kept as well.
@@ -61,7 +61,7 @@ class Observer:
     ) -> None:
         """Load it; with ``tower_only`` without its language model, so that it only looks."""
         require_engine()
-        from headstart.engine import feature_tap  # needs the engine
+        from headstart_research.bridge import feature_tap  # needs the engine
 
         given = vllm or {}
         if int(given.get("data_parallel_size", 1)) > 1:

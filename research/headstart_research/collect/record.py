@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from headstart.bridges.pooling import Features
+from headstart.speculation.drafter import Features
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -24,7 +24,7 @@ class Record:
     answer_ids: tuple[int, ...]
     finish_reason: str
     features: Mapping[str, Features] = field(default_factory=dict)
-    """``[tokens, size]`` by name; see `headstart.bridges.pooling`."""
+    """``[tokens, size]`` by name; see `headstart_research.bridge.pooling`."""
 
     @property
     def prompt_end(self) -> tuple[int, ...]:

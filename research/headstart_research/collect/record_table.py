@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headstart.bridges.pooling import Features
 from headstart.errors import CollectError
+from headstart.speculation.drafter import Features
 from headstart_research.collect.record import Record
 
 SHAPE = "_shape"

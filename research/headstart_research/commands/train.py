@@ -42,7 +42,7 @@ def bridge(
     threads: Annotated[int, typer.Option(min=1, help="Cores to use.")] = 1,
 ) -> None:
     """Train a bridge. A run that was killed continues when the same command is started again."""
-    from headstart.bridges.config import BridgeConfig
+    from headstart_research.bridge.config import BridgeConfig
     from headstart_research.training.bridge_run import BridgeRun
     from headstart_research.training.progress import Progress
     from headstart_research.training.schedule import TrainSchedule
@@ -107,7 +107,7 @@ def kv(
 
     It is for study: no engine reads it.
     """
-    from headstart_research.training.kv_run import KvRun
+    from headstart_research.kv_bridge.run import KvRun
 
     console = Console()
     quieten()

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from headstart.bridges.config import read_config
 from headstart.errors import EvaluationError
-from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.drafter import Drafter, SeeingDrafter
 from headstart.speculation.memory import Memory
 from headstart.speculation.registry import registration
+from headstart_research.bridge.config import read_config
+from headstart_research.bridge.drafter import BridgeDrafter
 from headstart_research.collect.checkpoint import Checkpoint
 from headstart_research.evaluation.known_answers import KnownAnswers
 from headstart_research.evaluation.shown import SELECTIONS, Shown

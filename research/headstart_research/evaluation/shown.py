@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from headstart.bridges.pooling import DRAFTER, TARGET_FEATURES, Features
-from headstart.speculation.drafter import DraftRequest, PreparingDrafter, SeeingDrafter
+from headstart.speculation.drafter import DraftRequest, Features, PreparingDrafter, SeeingDrafter
+from headstart_research.bridge.pooling import DRAFTER, TARGET_FEATURES
 from headstart_research.evaluation.workload import Stream
 
 SELECTIONS: Mapping[str, tuple[str, ...]] = {

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from headstart.bridges.pooling import Features
-from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart.speculation.drafter import DraftRequest, Features, StreamKey
 from headstart_research.bench.log import LoggedAnswer
 from headstart_research.evaluation.asked_clips import AskedClip, AskedStreams
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.compilation import compiled
+from headstart_research.compilation import compiled
 
 CONTEXT_LENGTHS = (8, 4, 2, 1)
 """Of these many tokens the places of occurrence are chained; deepest first."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.compilation import compiled
+from headstart_research.compilation import compiled
 from headstart_research.ranker.arrays import (
     CONTEXT_LENGTHS,
     LAST_WORD,

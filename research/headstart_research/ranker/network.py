@@ -8,7 +8,7 @@ makes the word that was said more likely among them.
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.compilation import compiled
+from headstart_research.compilation import compiled
 from headstart_research.ranker.places import (
     LONGEST,
     MAX_PLACES,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.bridges.config import BridgeConfig, Verifier
-from headstart.bridges.hub import is_hub_name
+from headstart_research.bridge.config import BridgeConfig, Verifier
+from headstart_research.bridge.hub import is_hub_name
 
 
 def card(config: BridgeConfig, verifier: Verifier, results: Mapping[str, Any]) -> str:
@@ -46,9 +46,10 @@ the drafts are refused, and the bridge costs time only.
 
 ```python
 from headstart import Headstart, Sources
-from headstart.bridges.hub import bridge_directory
+from headstart_research.bridge.hub import bridge_directory
 
-sources = Sources(bridge=bridge_directory("owner/model"))  # this bridge, by its name on the hub
+bridge = bridge_directory("owner/model")  # this bridge, by its name on the hub
+sources = Sources(drafters=("memory", "ngram", f"bridge={{bridge}}"))
 with Headstart("{verifier.name}", sources=sources) as headstart:
     print(headstart.ask("street.mp4", "What is happening?").text)
 ```

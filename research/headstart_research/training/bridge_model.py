@@ -1,4 +1,4 @@
-"""The network of a bridge in torch, for training. `headstart.bridges.network` computes the same."""
+"""The network of a bridge in torch, for training. `bridge.network` computes the same."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from headstart.bridges.arithmetic import NORM_EPSILON
-from headstart.bridges.config import BridgeConfig
-from headstart.bridges.context import NUM_MATCHES
-from headstart.bridges.mixture import MEMORY, OWN, POINTER
-from headstart.bridges.network import rope_table
-from headstart.bridges.vocabulary import NUM_MARKS
+from headstart_research.bridge.arithmetic import NORM_EPSILON
+from headstart_research.bridge.config import BridgeConfig
+from headstart_research.bridge.context import NUM_MATCHES
+from headstart_research.bridge.mixture import MEMORY, OWN, POINTER
+from headstart_research.bridge.network import rope_table
+from headstart_research.bridge.vocabulary import NUM_MARKS
 
 _EMBEDDED, _SMALL = 0.05, 0.02
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from headstart.bridges.bridge import OF_DRAFT, TO_TARGET
-from headstart.bridges.config import BridgeConfig, FeatureSize, Verifier, write_config
-from headstart.bridges.hub import CARD, WEIGHTS
-from headstart.bridges.network import calibrated
-from headstart.bridges.pooling import MAX_TOKENS
-from headstart.bridges.vocabulary import DraftVocabulary
 from headstart.doctor.digests import write_digests
 from headstart.errors import TrainingError
+from headstart_research.bridge.bridge import OF_DRAFT, TO_TARGET
+from headstart_research.bridge.config import BridgeConfig, FeatureSize, Verifier, write_config
+from headstart_research.bridge.hub import CARD, WEIGHTS
+from headstart_research.bridge.network import calibrated
+from headstart_research.bridge.pooling import MAX_TOKENS
+from headstart_research.bridge.vocabulary import DraftVocabulary
 from headstart_research.collect.learnable import learnable_manifest
 from headstart_research.collect.record import Record
 from headstart_research.collect.shard_files import collected

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.bridges.config import BridgeConfig
-from headstart.bridges.context import NO_TOKEN, fitted, match_kind, read_context
-from headstart.bridges.vocabulary import ANSWER, UNKNOWN, DraftVocabulary
+from headstart_research.bridge.config import BridgeConfig
+from headstart_research.bridge.context import NO_TOKEN, fitted, match_kind, read_context
+from headstart_research.bridge.vocabulary import ANSWER, UNKNOWN, DraftVocabulary
 from headstart_research.training.bridge_data import BridgeData, Example
 from headstart_research.training.bridge_model import Batch, BridgeModel, Seen
 from headstart_research.training.schedule import TrainSchedule

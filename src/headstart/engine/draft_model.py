@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from headstart.engine.engine_resources import EngineResources
 from headstart.errors import DraftingError
+from headstart.speculation.registry import registration
 
 if TYPE_CHECKING:
     from headstart.engine.drafts.subscriber import DraftSubscriber
@@ -28,7 +29,7 @@ sees."""
 class DraftModel(Protocol):
     """A draft model as it is described before it runs. Frozen: it may be started many times."""
 
-    def check(self, target: "Model", sources: "Sources") -> None:
+    def check(self, target: "Model", sources: "Sources | None" = None) -> None:
         """Raise where it cannot draft for this target, sooner than an engine would."""
 
     def placed(self, target: Mapping[str, Any]) -> tuple[Self, EngineResources]:
@@ -72,10 +73,16 @@ class RunningDraftModel(Protocol):
 
 
 def draft_model(
-    model: str | Path, vllm: Mapping[str, Any], bridge: Path | None = None
+    model: str | Path, vllm: Mapping[str, Any], sources: "Sources | None" = None
 ) -> DraftModel:
-    """A draft model by name. A bridge says more of the target's words, and needs its tower only."""
-    for found in entry_points(group=ENTRY_POINTS, name="words" if bridge is None else "tower"):
+    """A draft model by name: what goes with a drafter of ``sources``, or one that says words.
+
+    A bridge says more of the target's words, and needs its tower only.
+    """
+    names = () if sources is None else sources.drafters
+    wanted = [registration(name).beside for name in names]
+    kind = next((kind for kind in wanted if kind != "words"), "words")
+    for found in entry_points(group=ENTRY_POINTS, name=kind):
         made: DraftModel = found.load()(model, vllm)
         return made
     raise DraftingError(

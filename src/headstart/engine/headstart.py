@@ -52,7 +52,7 @@ class Headstart(Session):
         """
         require_engine()
         if isinstance(draft_model, str | Path):
-            draft_model = draft_model_of(draft_model, {}, sources.bridge)
+            draft_model = draft_model_of(draft_model, {}, sources)
         if max_draft_tokens < 0 or (draft_model is not None and not max_draft_tokens):
             raise DraftingError(
                 f"max_draft_tokens is {max_draft_tokens}: give how many tokens of a draft to"

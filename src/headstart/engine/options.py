@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from headstart.errors import DraftingError
-from headstart.speculation.bridge import BridgeDrafter
-from headstart.speculation.memory import Memory
 from headstart.speculation.memory_log import read_memory_log
 from headstart.speculation.registry import (
     DEFAULT_DRAFTERS,
@@ -20,7 +18,6 @@ from headstart.speculation.registry import (
 
 FIELD = "headstart"
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
-_PATHS = ("memory_log", "bridge")
 
 
 def check_drafting(max_draft_tokens: int, num_batches: int = 1) -> None:
@@ -47,8 +44,8 @@ class Sources:
     """Which drafters draft inside the scheduler, and how all drafts are used."""
 
     drafters: tuple[str, ...] = DEFAULT_DRAFTERS
-    """Names of `headstart.speculation.registry`, or classes of yours as ``package.module:Class``.
-    """
+    """Names of `headstart.speculation.registry`, with what some take (``bridge=DIRECTORY``), or
+    classes of yours as ``package.module:Class``."""
     abstain: bool = True
     """Draft less, or not at all, where drafts have not paid lately."""
     resync: bool = True
@@ -63,8 +60,6 @@ class Sources:
     """A stream that knows little yet may quote the other streams of its tenant."""
     memory_log: Path | None = None
     """Answers to quote from the start, a file that ``headstart train memory`` has written."""
-    bridge: Path | None = None
-    """A learned drafter, a directory that ``headstart train bridge`` has written."""
 
     def __post_init__(self) -> None:
         for name in self.drafters:
@@ -76,34 +71,37 @@ class Sources:
             )
 
     def check_files(self) -> None:
-        """Raise if a log or a bridge cannot be read, sooner than the engine would."""
+        """Raise if a log or what a drafter takes cannot be read, sooner than the engine would."""
         if self.memory_log is not None:
             read_memory_log(self.memory_log)
-        if self.bridge is not None:
-            BridgeDrafter.load(self.bridge, Memory())
+        for row in map(registration, self.drafters):
+            row.check(row.value)
 
     @classmethod
     def parse(cls, given: Any) -> Self:
         """From ``{"ngram": false, "abstain": true, "drafters": ["package.module:Class"]}``.
 
-        A registered drafter is switched by its name, a further one is listed under ``drafters``.
+        A registered drafter is switched by its name (``"bridge": "DIRECTORY"``, if it takes one), a
+        further one is listed under ``drafters``.
         """
         registered = list(dict.fromkeys([*known_names(), *HOW_TO_INSTALL]))
-        names = ("drafters", "abstain", "resync", "paced", "warm", *_PATHS, *registered)
-        given = _known(names, given)
-        more = given.pop("drafters", [])
-        paths = {name: given.pop(name, None) for name in _PATHS}
+        switches = ("abstain", "resync", "paced", "warm")
+        given = _known(("drafters", "memory_log", *switches, *registered), given)
+        more, log = given.pop("drafters", []), given.pop("memory_log", None)
         if not isinstance(more, list) or not all(isinstance(name, str) for name in more):
             raise DraftingError(f"headstart's drafters are {more!r}: give a list of names")
-        for name, path in paths.items():
-            if path is not None and not isinstance(path, str):
-                raise DraftingError(f"headstart's {name} is {path!r}: give a path")
+        if log is not None and not isinstance(log, str):
+            raise DraftingError(f"headstart's memory_log is {log!r}: give a path")
+        own, chosen = {row.name for row in REGISTERED}, list[str]()
+        for name in [name for name in registered if name not in own]:
+            if isinstance(given.get(name), str):
+                chosen.append(f"{name}={given.pop(name)}")
         for name, value in given.items():
             if not isinstance(value, bool):
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
-        chosen = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
-        given |= {name: None if path is None else Path(path) for name, path in paths.items()}
-        return cls(tuple(dict.fromkeys([*chosen, *more])), **given)
+        switched = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
+        drafters = tuple(dict.fromkeys([*switched, *more, *chosen]))
+        return cls(drafters, **given, memory_log=None if log is None else Path(log))
 
     def as_json(self) -> dict[str, Any]:
         """The form `parse` reads."""
@@ -117,7 +115,6 @@ class Sources:
             "paced": self.paced,
             "warm": self.warm,
             "memory_log": None if self.memory_log is None else str(self.memory_log),
-            "bridge": None if self.bridge is None else str(self.bridge),
         }
 
 

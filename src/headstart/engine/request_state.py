@@ -33,8 +33,6 @@ class RequestState:
     """Its passes and verdicts, reported at the end."""
     followed: Followed | None = None
     """Its name and newest draft on the draft channel, where it has a name there."""
-    unseen: Sequence[str] = ()
-    """The items of its clip in their order, while a bridge has still to see them."""
 
     @property
     def is_reported(self) -> bool:

@@ -27,7 +27,6 @@ from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
-from headstart.bridges.pooling import DRAFTER
 from headstart.doctor.findings import require_engine
 from headstart.engine.draft_room import DraftRoom, DraftSlots, num_missing, num_wanted
 from headstart.engine.drafts.channel import DraftChannel
@@ -38,7 +37,6 @@ from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.pass_clock import PassClock, padded_sizes
 from headstart.engine.prompt_pace import Account, PacedSteps, PromptPace, cuts_prompts
 from headstart.engine.request_state import RequestState, tags_of, whole_answer
-from headstart.engine.seen_clips import SeenClips
 from headstart.engine.vllm_patches import (
     ask_for_no_proposals,
     compute_plainly_without_drafts,
@@ -116,11 +114,9 @@ class HeadstartScheduler(Scheduler):
             self._vocabulary,
             MemoryOptions(options.memory, sources.warm, sources.memory_log),
             DraftBudget(costs, sizes) if sources.abstain else None,
-            sources.bridge,
         )
         self.remembered = Remembered(self._cascade)
         answer_calls()
-        self._clips = SeenClips(self.ec_connector, self._cascade)
         self._channel: SchedulerDrafts | None = None
         if options.channel is not None:
             self._channel = SchedulerDrafts(DraftChannel(options.channel), sources.resync)
@@ -171,14 +167,13 @@ class HeadstartScheduler(Scheduler):
         if state.tags is not None:
             prompt = self._vocabulary.text_suffix((request.prompt_token_ids or [])[-MAX_LOOK_BACK:])
             state.drafted = self._cascade.begin(state.tags.request(request.request_id, prompt))
-            self._clips.begin(state)
         return state
 
     def _take(self, drafted: DraftedRequest, arrived: Arrived) -> None:
         if isinstance(arrived, Draft):
             self._cascade.post(drafted, arrived)
         else:
-            self._cascade.see(drafted, {DRAFTER: arrived})
+            self._cascade.see(drafted, arrived)
 
     def _handle_stopped_request(self, request: Request) -> bool:
         """An answer is complete; a request whose prompt grows may go on after it."""
@@ -358,7 +353,6 @@ class HeadstartScheduler(Scheduler):
 
     def _step_ended(self) -> None:
         """A step's words are taken in, and what its encoders have seen; see `_new_state`."""
-        self._clips.step_ended(self._states.values())
 
     def _alive(self, names: Iterable[str]) -> list[RequestState]:
         """Of the requests of a step those that were not aborted meanwhile."""

@@ -16,6 +16,7 @@ from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
 from headstart.models.view import View
+from headstart.speculation.registry import registration
 
 _BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
 _LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch
@@ -30,11 +31,9 @@ def drafting_arguments(
 
     The caller's own ``additional_config`` in ``vllm`` is kept beside ours.
     """
-    feed: dict[str, Any] = {}
-    if options.sources.bridge is not None:
-        from headstart.engine.feature_feed import feed_arguments  # needs vLLM
-
-        feed = feed_arguments(vllm)
+    wanted: dict[str, Any] = {}
+    for name in options.sources.drafters:
+        wanted |= registration(name).vllm_arguments(vllm)
     return {
         "scheduler_cls": SCHEDULER,
         "speculative_config": {
@@ -43,7 +42,7 @@ def drafting_arguments(
             "num_speculative_tokens": max_draft_tokens,
         },
         "additional_config": {**options.additional_config(), **vllm.get("additional_config", {})},
-        **feed,
+        **wanted,
     }
 
 

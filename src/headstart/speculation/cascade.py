@@ -17,9 +17,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from math import ceil
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headstart.errors import DraftingError
 from headstart.speculation.board import DraftBoard
 from headstart.speculation.budget import DraftBudget
@@ -28,6 +25,7 @@ from headstart.speculation.drafted_request import AskedPass, DraftedRequest
 from headstart.speculation.drafter import (
     Drafter,
     DraftRequest,
+    Features,
     Found,
     PreparingDrafter,
     SeeingDrafter,
@@ -127,7 +125,7 @@ class Cascade:
                     with self._dismissing(source, tenant):
                         drafter.prepare(drafted.request.id)
 
-    def see(self, drafted: DraftedRequest, features: Mapping[str, NDArray[np.float16]]) -> None:
+    def see(self, drafted: DraftedRequest, features: Mapping[str, Features]) -> None:
         """Show a request's clip to the drafters that look at it."""
         if drafted.is_over:
             return

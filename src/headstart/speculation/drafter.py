@@ -126,12 +126,16 @@ class PreparingDrafter(Drafter, Protocol):
         ...
 
 
+Features = NDArray[np.float16]
+"""What a vision tower made of a picture or of a clip: ``[tokens, size]``."""
+
+
 @runtime_checkable
 class SeeingDrafter(Drafter, Protocol):
     """A drafter that also looks at the clip of a request."""
 
-    def see(self, request_id: str, features: Mapping[str, NDArray[np.float16]]) -> None:
-        """What vision towers made of the clip: ``[tokens, size]`` by name.
+    def see(self, request_id: str, features: Mapping[str, Features]) -> None:
+        """What vision towers made of the clip, by name.
 
         Called after `begin`, also between two proposals: features come when a tower has computed
         them. Any of the names that `headstart collect` keeps may be missing, and the call too:

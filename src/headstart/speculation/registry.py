@@ -15,7 +15,6 @@ from typing import Any
 
 from headstart.errors import DraftingError
 from headstart.speculation.always_wrong import AlwaysWrong
-from headstart.speculation.bridge import BridgeDrafter
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import Drafter
@@ -87,6 +86,8 @@ class Registration:
     """Raises if what it takes cannot be used, sooner than an engine would."""
     vllm_arguments: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda vllm: {}
     """What vLLM is told beside the caller's own arguments, which it is given; by vLLM's names."""
+    beside: str = "words"
+    """Which of `engine.draft_model.ENTRY_POINTS` a model is that runs beside the target with it."""
     value: str = ""
     """What followed its name, where it was named."""
 
@@ -154,12 +155,9 @@ def build_cascade(
     vocabulary: TextVocabulary,
     options: MemoryOptions = MemoryOptions(),
     budget: DraftBudget | None = None,
-    bridge: Path | None = None,
 ) -> Cascade:
-    """A cascade of the drafters of these names, and of the bridge in a directory."""
+    """A cascade of the drafters of these names."""
     rows, ingredients = [registration(name) for name in names], Ingredients(options)
     wary = frozenset(row.name for row in rows if row.trust_less_on_change)
     drafters = [row.built(ingredients) for row in rows]
-    if bridge is not None:
-        drafters.append(BridgeDrafter.load(bridge, ingredients.memory))
     return Cascade(drafters, vocabulary, wary, budget=budget)

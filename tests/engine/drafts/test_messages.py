@@ -11,7 +11,6 @@ import numpy as np
 import zmq
 from msgspec.structs import replace
 
-from headstart.bridges.pooling import MAX_TOKENS
 from headstart.engine.drafts import messages
 from headstart.engine.drafts.channel import ChannelLease, DraftChannel, receive, send
 from headstart.engine.drafts.scheduler_drafts import (
@@ -25,6 +24,7 @@ from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.vocabulary import TextVocabulary
+from headstart_research.bridge.pooling import MAX_TOKENS
 from rig.waiting import PATIENCE_S, wait_until
 
 FEATURES = np.arange(6, dtype=np.float16).reshape(2, 3)
@@ -42,7 +42,7 @@ def drafted(request="a", start=0, tokens=(5, 6, 7)):
 
 
 def seen(request="one"):
-    return messages.Seen.of(request, FEATURES)
+    return messages.Seen.of(request, "tower", FEATURES)
 
 
 def send_surely(socket, message):
@@ -191,9 +191,9 @@ def test_the_scheduler_gets_what_a_tower_saw_early_or_not(channel):
     scheduler.begin(request, "one")
     for message in (seen("early"), drafted("early"), seen("one")):
         send_surely(drafter, message)
-    np.testing.assert_array_equal(heard_until(scheduler, request), FEATURES)
+    np.testing.assert_array_equal(heard_until(scheduler, request)["tower"], FEATURES)
     _, (features, draft) = scheduler.begin(begun(), "early")
-    np.testing.assert_array_equal(features, FEATURES)
+    np.testing.assert_array_equal(features["tower"], FEATURES)
     assert draft == drafted().draft
 
 
@@ -201,7 +201,7 @@ FALSE_FEATURES = {
     "more than was sent": replace(seen(), shape=(3, 3)),
     "of no tokens": replace(seen(), shape=(0, 3), values=b""),
     "of a negative shape": replace(seen(), shape=(-2, -3)),
-    "not numbers": messages.Seen.of("one", np.full((2, 3), np.nan, np.float16)),
+    "not numbers": messages.Seen.of("one", "tower", np.full((2, 3), np.nan, np.float16)),
 }
 
 
@@ -217,7 +217,9 @@ def test_features_that_are_none_are_dropped(channel, name):
 
 def test_the_largest_features_of_a_bridge_fit_into_a_message():
     widest = np.zeros((MAX_TOKENS, 16_384), np.float16)
-    assert len(messages.encode(messages.Seen.of("a" * 64, widest))) < messages.MAX_SEEN_BYTES
+    assert (
+        len(messages.encode(messages.Seen.of("a" * 64, "tower", widest))) < messages.MAX_SEEN_BYTES
+    )
 
 
 def test_a_drafter_is_told_once_what_it_did_not_foresee(channel):

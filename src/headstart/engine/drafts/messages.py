@@ -9,8 +9,8 @@ from typing import Self, TypeVar
 import msgspec
 import numpy as np
 
-from headstart.bridges.pooling import Features
 from headstart.speculation.draft import Draft
+from headstart.speculation.drafter import Features
 
 MAX_DRAFTED_BYTES = 64 * 1024
 MAX_SEEN_BYTES = 4 * 2**20  # features of a clip are in it, `MAX_TOKENS` vectors at most
@@ -39,26 +39,28 @@ class Drafted(msgspec.Struct, frozen=True, tag=True):
 
 
 class Seen(msgspec.Struct, frozen=True, tag=True):
-    """What a tower beside the target saw of a request's clip: float16, ``[tokens, size]``."""
+    """What a vision tower beside the target made of a request's clip: float16."""
 
     request: str
+    name: str
+    """By which drafters know it."""
     shape: tuple[int, int]
     values: bytes
     """Little-endian."""
 
     @classmethod
-    def of(cls, request: str, features: Features) -> Self:
+    def of(cls, request: str, name: str, features: Features) -> Self:
         """Features as they travel."""
         num_tokens, size = features.shape
-        return cls(request, (num_tokens, size), features.astype("<f2", copy=False).tobytes())
+        return cls(request, name, (num_tokens, size), features.astype("<f2", copy=False).tobytes())
 
-    def features(self) -> Features | None:
-        """What was sent; none where it is not what it says it is."""
+    def features(self) -> dict[str, Features] | None:
+        """What was sent, by its name; none where it is not what it says it is."""
         num_tokens, size = self.shape
         if not (num_tokens > 0 and size > 0 and len(self.values) == 2 * num_tokens * size):
             return None
         found: Features = np.frombuffer(self.values, "<f2").reshape(self.shape)
-        return found if np.isfinite(found).all() else None
+        return {self.name: found} if np.isfinite(found).all() else None
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):

@@ -6,22 +6,22 @@ way, and then dropped; the board checks a draft itself.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from headstart.bridges.pooling import Features
 from headstart.engine.drafts import messages
 from headstart.engine.drafts.channel import DraftChannel, receive, send
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafted_request import DraftedRequest
+from headstart.speculation.drafter import Features
 
 MAX_ARRIVED_A_STEP = 256
 MAX_EARLY_ASKS = 64
 TOLD_AGAIN_AFTER = 16  # tokens without an answer to the last telling: it was lost
 MAX_SAID_TOKENS = 8192  # of one answer; a longer one is followed no further
 
-Arrived = Draft | Features
-"""A draft of the answer, or what a tower beside the target saw of the clip."""
+Arrived = Draft | Mapping[str, Features]
+"""A draft of the answer, or what vision towers made of the clip, by name."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class _Early:
     """What came for a request that is still on its way."""
 
     draft: Draft | None = None
-    features: Features | None = None
+    features: Mapping[str, Features] | None = None
 
 
 class SchedulerDrafts:
