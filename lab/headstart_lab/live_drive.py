@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.live.sources.pace import Pace
-from headstart.live.sources.source import BufferedSource, FeedCounts
+from headstart.live.sources.source import BufferedSource, SourceCounts
 from headstart_lab.errors import LabError
 from headstart_lab.world.drive import FRAME_HZ, SECOND_US, Drive
 from headstart_lab.world.painter import render
@@ -34,7 +34,7 @@ class LiveDrive(BufferedSource):
 class _DriveFeed:
     """A `Feed`."""
 
-    counts = FeedCounts()
+    counts = SourceCounts()
 
     def __init__(self, drive: Drive, start_s: int, frame_hz: int, pace: Pace) -> None:
         self._drive, self._start_us, self._pace = drive, start_s * SECOND_US, pace

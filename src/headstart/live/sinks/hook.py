@@ -134,7 +134,7 @@ class HttpPost:
 
     def send(self) -> None:
         """Return once the receiver has taken it; else raise what `urllib` does."""
-        opener = opener_with(_Http(self), _Https(self))
+        opener = opener_with(_Dialling(self))
         headers = {"Content-Type": "application/json", "User-Agent": "headstart"}
         request = Request(self._url, data=self._body, headers=headers, method="POST")
         alarm = threading.Timer(self._timeout_s, self.end)
@@ -176,10 +176,6 @@ class HttpPost:
                 return sock
         raise reason
 
-    def dialling(self, connection: HTTPConnection) -> HTTPConnection:
-        connection._create_connection = self.dial  # type: ignore[attr-defined]
-        return connection
-
     def _keep(self, handle: socket.socket) -> None:
         self._release()
         with self._lock:
@@ -198,28 +194,28 @@ class HttpPost:
                 self._handle = None
 
 
-class _Http(HTTPHandler):
+class _Dialling(HTTPHandler, HTTPSHandler):
+    """Opens addresses over connections that the attempt can end."""
+
     def __init__(self, post: HttpPost) -> None:
         super().__init__()
         self._post = post
 
     def http_open(self, req: Request) -> Any:
-        return self.do_open(self._dialling, req)
-
-    def _dialling(self, host: str, **options: Any) -> HTTPConnection:
-        return self._post.dialling(HTTPConnection(host, **options))
-
-
-class _Https(HTTPSHandler):
-    def __init__(self, post: HttpPost) -> None:
-        super().__init__()
-        self._post = post
+        return self.do_open(self._http, req)
 
     def https_open(self, req: Request) -> Any:
-        return self.do_open(self._dialling, req)
+        return self.do_open(self._https, req)
 
-    def _dialling(self, host: str, **options: Any) -> HTTPConnection:
-        return self._post.dialling(HTTPSConnection(host, **options))
+    def _http(self, host: str, **options: Any) -> HTTPConnection:
+        return self._dialled(HTTPConnection(host, **options))
+
+    def _https(self, host: str, **options: Any) -> HTTPConnection:
+        return self._dialled(HTTPSConnection(host, **options))
+
+    def _dialled(self, connection: HTTPConnection) -> HTTPConnection:
+        connection._create_connection = self._post.dial  # type: ignore[attr-defined]
+        return connection
 
 
 def opener_with(*handlers: BaseHandler) -> OpenerDirector:

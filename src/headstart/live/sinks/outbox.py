@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,8 @@ class Outbox(Generic[Message]):
         self._first_pause_s = self._pause_s = first_pause_s
         self._waiting: deque[Message] = deque()
         self._under_way: Message | None = None
-        self._counts = DeliveryCounts()
+        self._num_delivered = self._num_dropped = 0
+        self._last_error: str | None = None
         self._changed = threading.Condition()
         self._deadline_s: float | None = None
         """Set by `close`: until then what waits is delivered."""
@@ -72,16 +73,18 @@ class Outbox(Generic[Message]):
     @property
     def counts(self) -> DeliveryCounts:
         with self._changed:
-            return replace(self._counts, waiting=len(self._waiting))
+            return DeliveryCounts(
+                self._num_delivered, self._num_dropped, len(self._waiting), self._last_error
+            )
 
     def put(self, message: Message) -> None:
         with self._changed:
             if self._deadline_s is not None:
-                self._count(dropped=1)
+                self._num_dropped += 1
                 return
             if len(self._waiting) == self._max_waiting:
                 self._waiting.popleft()
-                self._count(dropped=1)
+                self._num_dropped += 1
             self._waiting.append(message)
             self._changed.notify_all()
 
@@ -96,7 +99,7 @@ class Outbox(Generic[Message]):
         """Drop what is not delivered. The counts are final, whatever is still under way."""
         with self._changed:
             if not self._is_abandoned:
-                self._count(dropped=len(self._waiting) + (self._under_way is not None))
+                self._num_dropped += len(self._waiting) + (self._under_way is not None)
             self._waiting.clear()
             self._is_abandoned = True
 
@@ -125,13 +128,14 @@ class Outbox(Generic[Message]):
             if is_delivered:
                 self._is_failing = False
             if not self._is_abandoned:
-                self._count(delivered=is_delivered, dropped=not is_delivered)
+                self._num_delivered += is_delivered
+                self._num_dropped += not is_delivered
 
     def note_failure(self, error: str) -> None:
         """An attempt has failed. What the receiver said of it goes to a log, and to people."""
         error = "".join(char if char.isprintable() else " " for char in error[:MAX_ERROR_CHARS])
         with self._changed:
-            self._counts = replace(self._counts, last_error=error)
+            self._last_error = error
             is_news, self._is_failing = not self._is_failing, True
         if is_news:  # once for each time that it goes away
             logger.warning("%s does not take answers: %s", self._receiver, error)
@@ -157,10 +161,3 @@ class Outbox(Generic[Message]):
         with self._changed:
             is_empty = not self._waiting and self._under_way is None
             return self._deadline_s is not None and (is_empty or self.time_left_s() == 0)
-
-    def _count(self, delivered: int = 0, dropped: int = 0) -> None:
-        self._counts = replace(
-            self._counts,
-            delivered=self._counts.delivered + delivered,
-            dropped=self._counts.dropped + dropped,
-        )

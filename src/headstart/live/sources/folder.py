@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.pace import Pace, SourceClock
-from headstart.live.sources.source import BufferedSource, FeedCounts
+from headstart.live.sources.source import BufferedSource, SourceCounts
 from headstart.media.stream import TimedFrame
 from headstart.media.video import stream_frames
 
@@ -61,8 +61,8 @@ class _FolderFeed:
         self._done = self._listed()
 
     @property
-    def counts(self) -> FeedCounts:
-        return FeedCounts(unreadable=self._num_unreadable)
+    def counts(self) -> SourceCounts:
+        return SourceCounts(unreadable=self._num_unreadable)
 
     def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         clock = SourceClock()
@@ -132,9 +132,6 @@ class _FolderFeed:
         return listed
 
 
-counts_nothing = FeedCounts()
-
-
 def video_file(path: str | Path, *, speed: float = 1.0, loop: bool = False) -> BufferedSource:
     """A `Source` of the file's frames at the file's times; with ``loop``, over and over."""
     return BufferedSource(str(path), _Playback(Path(path), speed, loop))
@@ -143,7 +140,7 @@ def video_file(path: str | Path, *, speed: float = 1.0, loop: bool = False) -> B
 class _Playback:
     """A `Feed`."""
 
-    counts = counts_nothing
+    counts = SourceCounts()
 
     def __init__(self, path: Path, speed: float, loop: bool) -> None:
         self._path, self._loop = path, loop

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headstart.errors import SourceError
 from headstart.live.sources.address import Address
-from headstart.live.sources.confined.boxed_stream import StreamLimits, boxed
+from headstart.live.sources.confined.boxed_stream import BoxedConnection, StreamLimits
 from headstart.live.sources.confined.shares import Share
 from headstart.live.sources.folder import folder, video_file
 from headstart.live.sources.http_stream import HttpStream
@@ -71,8 +71,11 @@ def camera(
     decodes; without them it has one processor for each.
     """
     limits, name = limits or StreamLimits(), name or str(address)
-    stream = RtspStream if address.scheme.startswith("rtsp") else HttpStream
-    connect = boxed(lambda: stream(address, limits.silent_s, reading), limits, decoding)
+    kind = RtspStream if address.scheme.startswith("rtsp") else HttpStream
+
+    def connect() -> BoxedConnection:
+        return BoxedConnection(kind(address, limits.silent_s, reading), limits, decoding)
+
     return BufferedSource(name, Reconnecting(name, connect), max_waiting)
 
 

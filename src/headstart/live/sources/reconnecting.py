@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.pace import SourceClock
-from headstart.live.sources.source import Connection, FeedCounts
+from headstart.live.sources.source import Connection, SourceCounts
 
 FIRST_S = 0.5
 LONGEST_S = 30.0
@@ -55,9 +55,9 @@ class Reconnecting:
         self._lost_because: str | None = None
 
     @property
-    def counts(self) -> FeedCounts:
+    def counts(self) -> SourceCounts:
         reconnects = max(0, self._num_answered - 1)
-        return FeedCounts(reconnects=reconnects, lost_because=self._lost_because)
+        return SourceCounts(reconnects=reconnects, lost_because=self._lost_because)
 
     def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         clock, back_off = SourceClock(), BackOff()

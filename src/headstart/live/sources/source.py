@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -42,7 +42,7 @@ class SourceCounts:
     unreadable: int = 0
     """Files of a folder that could not be read."""
     lost_because: str | None = None
-    """Why a camera that was there is not there now."""
+    """Why a camera that was there is not there now; none before the first connection."""
 
 
 class Source(Protocol):
@@ -67,16 +67,6 @@ class Source(Protocol):
         """What has happened so far. From any thread."""
 
 
-@dataclass(frozen=True)
-class FeedCounts:
-    """What went wrong with a feed so far."""
-
-    reconnects: int = 0
-    unreadable: int = 0
-    lost_because: str | None = None
-    """Why no connection is there now; none while one is, and before the first."""
-
-
 class Feed(Protocol):
     """Frames as they come, on the source's clock."""
 
@@ -87,8 +77,8 @@ class Feed(Protocol):
         """End `frames` soon. From any thread."""
 
     @property
-    def counts(self) -> FeedCounts:
-        """What went wrong so far. From any thread."""
+    def counts(self) -> SourceCounts:
+        """What went wrong so far; whoever reads it counts the frames. From any thread."""
 
 
 class Connection(Protocol):
@@ -123,13 +113,7 @@ class BufferedSource:
     def counts(self) -> SourceCounts:
         feed = self._feed.counts
         with self._changed:
-            return SourceCounts(
-                self._num_frames,
-                self._num_dropped,
-                feed.reconnects,
-                feed.unreadable,
-                feed.lost_because,
-            )
+            return replace(feed, frames=self._num_frames, dropped=self._num_dropped)
 
     def arrivals(self) -> Iterator[Arrival]:
         with self._changed:

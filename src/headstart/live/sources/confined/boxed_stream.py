@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
@@ -264,10 +264,3 @@ class BoxedConnection:
             self._error = SourceError(f"what it sends makes no sense ({error}); restart the camera")
         finally:
             box.end()
-
-
-def boxed(
-    open_stream: Callable[[], ByteStream], limits: StreamLimits, share: Share | None = None
-) -> Callable[[], BoxedConnection]:
-    """What makes connections, for `Reconnecting`. The share is for their processes, in turn."""
-    return lambda: BoxedConnection(open_stream(), limits, share)
