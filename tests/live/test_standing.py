@@ -12,7 +12,7 @@ from headstart.engine.loop_thread import LoopThread
 from headstart.errors import LiveError, SchemaError
 from headstart.live import session as session_module
 from headstart.live import standing as standing_module
-from headstart.live.standing import Standing
+from headstart.live.standing import StandingQuestion
 from headstart.live.window_question import WindowQuestion
 from headstart.live.windows import Placement, Windows
 from rig.camera import (
@@ -255,7 +255,7 @@ def test_windows_that_are_not_wanted_are_neither_fed_nor_asked(headstart, open_c
 
 def test_a_reader_does_not_wait_for_an_engine_that_was_closed():
     loop = LoopThread()
-    standing = Standing(
+    standing = StandingQuestion(
         SimpleNamespace(loop=loop), WindowQuestion("Who is there?"), threading.RLock()
     )  # type: ignore[arg-type]
     heard = []

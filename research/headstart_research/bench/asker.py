@@ -8,7 +8,7 @@ from headstart.answers.answer import Answer
 from headstart.engine.session import Session
 from headstart.errors import BenchError
 from headstart.live.session import LiveSession
-from headstart.live.standing import Standing
+from headstart.live.standing import StandingQuestion
 from headstart.live.windows import Windows
 from headstart.media.clip import ClipFiles
 from headstart_research.bench.workloads import Item, Workload
@@ -52,7 +52,7 @@ class FrameByFrame:
         self._num_frames = session.target.view.num_frames or 1
         self._frame_us = round(work.frame_s * 1e6)
         self._live = LiveSession(session, Windows(self._num_frames * work.frame_s))
-        self._standing: Standing | None = None
+        self._standing: StandingQuestion | None = None
         self._question = ""
         self._num_windows = 0
 
@@ -75,7 +75,7 @@ class FrameByFrame:
         answer = next(answers)
         return Asked(answer.answer, answer.landed_s, time.monotonic())
 
-    def _about(self, question: str) -> Standing:
+    def _about(self, question: str) -> StandingQuestion:
         if self._standing is None or question != self._question:
             if self._standing is not None:
                 self._standing.close()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from headstart.engine.headstart import Headstart
 from headstart.errors import BenchError
 from headstart.live.session import LiveSession
-from headstart.live.standing import Standing
+from headstart.live.standing import StandingQuestion
 from headstart.live.windows import Windows
 from headstart.media.clip import ClipFiles
 from headstart_research.bench.workloads import Workload
@@ -164,7 +164,7 @@ class CameraLoad:
             for (camera, window), (phase, number) in place.items()
         ]
 
-    def _live(self, number: int) -> tuple[LiveSession, Standing]:
+    def _live(self, number: int) -> tuple[LiveSession, StandingQuestion]:
         session = self._engine.session(f"camera-{number}", TENANT)
         live = LiveSession(session, Windows(self._step_s), prefill=self._prefill)
         question = self._work.camera(number, 0)[0].question
@@ -206,7 +206,7 @@ def most(is_held: Callable[[int], bool], limit: int) -> int:
 class _Camera:
     """A camera and a thread that reads its answers."""
 
-    def __init__(self, asked: tuple[LiveSession, Standing], step_us: int) -> None:
+    def __init__(self, asked: tuple[LiveSession, StandingQuestion], step_us: int) -> None:
         self.live, self._answers = asked
         self._step_us = step_us
         self._waits: dict[int, float] = {}

@@ -9,7 +9,7 @@ import asyncio
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.live.session import LiveSession
-from headstart.live.standing import Standing
+from headstart.live.standing import StandingQuestion
 from headstart.live.when import WhenChanged
 from headstart.live.window_question import WindowAnswer, WindowQuestion
 from headstart_client.wire import CloseCode
@@ -42,7 +42,7 @@ class Camera:
         self._gate, self._on_failure = place.gate, on_failure
         when = WhenChanged(floor_s=wanted.at_least_s) if wanted.when == "changed" else None
         self._live = LiveSession(place.session, wanted.windows, when=when)
-        self._standing: Standing | None = None
+        self._standing: StandingQuestion | None = None
         self._comparison: Comparison | None = None
         if wanted.question is not None:
             if wanted.compare and place.bare is not None:
@@ -182,7 +182,7 @@ class Camera:
             self._outgoing.tell(message)
             self._outgoing.finish(code)
 
-    async def _answer_all(self, standing: Standing) -> None:
+    async def _answer_all(self, standing: StandingQuestion) -> None:
         async for answer in standing:
             await self._kept.wait_for_room()
             self._charge(answer)

@@ -25,7 +25,7 @@ from headstart.answers.preview import Shown
 from headstart.engine.feeder import FeedLane
 from headstart.engine.session import Session
 from headstart.errors import LiveError
-from headstart.live.standing import Standing
+from headstart.live.standing import StandingQuestion
 from headstart.live.when import Always, When
 from headstart.live.window_question import WindowAnswer, WindowQuestion
 from headstart.live.windows import GrowingWindows, Landing, Placement, WindowFrames, Windows
@@ -93,7 +93,7 @@ class LiveSession:
         self._placed: Counter[Placement] = Counter()
         self._num_windows = self._num_skipped = self._num_lost = 0
         # Written in the engine's event loop only, and under the lock, since others read them.
-        self._standing: list[Standing] = []
+        self._standing: list[StandingQuestion] = []
         self._latest: WindowFrames | None = None
         # From here on, used in that loop only.
         self._current: tuple[WindowFrames, ...] = ()
@@ -166,7 +166,7 @@ class LiveSession:
         schema: Mapping[str, Any] | None = None,
         on_shown: Callable[[Shown], None] | None = None,
         on_answer: Callable[[WindowFrames, Answer], None] | None = None,
-    ) -> Standing:
+    ) -> StandingQuestion:
         """Ask about every window when it ends; iterate over what this returns for the answers.
 
         ``on_shown`` gets the words of an answer as they come, drafted ones before they are certain,
@@ -174,7 +174,7 @@ class LiveSession:
         must return at once.
         """
         asked = WindowQuestion(question, max_tokens, schema, on_shown, on_answer)
-        standing = Standing(self._session, asked, self._lock)
+        standing = StandingQuestion(self._session, asked, self._lock)
         self._session.loop.call(self._begin_standing, standing)
         return standing
 
@@ -293,7 +293,7 @@ class LiveSession:
             raise LiveError("the session ended before any frame: begin another one")
         return await asked.answer(self._session, window)
 
-    def _begin_standing(self, standing: Standing) -> None:
+    def _begin_standing(self, standing: StandingQuestion) -> None:
         with self._lock:
             self._standing.append(standing)
         if self._is_ended:

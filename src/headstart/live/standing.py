@@ -25,7 +25,7 @@ class StandingCounts:
     unread: int = 0
 
 
-class Standing:
+class StandingQuestion:
     """An iterator over the answers; it ends when the session has ended.
 
     At most one window is asked about at a time. Of those that end meanwhile the newest is next and

@@ -20,7 +20,7 @@ from headstart.errors import LiveError
 from headstart.live.session import LiveCounts, LiveSession
 from headstart.live.sources.opening import open_source
 from headstart.live.sources.source import Source, SourceCounts
-from headstart.live.standing import Standing
+from headstart.live.standing import StandingQuestion
 from headstart.live.when import Always, When
 from headstart.live.window_question import WindowAnswer
 from headstart.live.windows import Windows
@@ -90,8 +90,8 @@ class WatchCounts:
 class Watch:
     """An iterator over the answers about all cameras, in the order in which they were given.
 
-    A reader that is slow delays no camera: see `Standing`. A camera that fails ends, and the others
-    go on; the first failure is raised when all have ended.
+    A reader that is slow delays no camera: see `StandingQuestion`. A camera that fails ends, and
+    the others go on; the first failure is raised when all have ended.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class _Watched:
         stream: str,
         source: Source,
         live: LiveSession,
-        standing: Standing,
+        standing: StandingQuestion,
         answers: "_Answers",
     ) -> None:
         self.stream = stream
@@ -201,7 +201,7 @@ class _Answers:
         self._changed = threading.Condition()
 
     def put(self, answer: WindowAnswer) -> None:
-        """Wait until there is room: what a camera's reader does not take waits in `Standing`."""
+        """Wait until there is room: what a reader does not take waits in its `StandingQuestion`."""
         with self._changed:
             self._changed.wait_for(lambda: self._next is None)
             if not self._is_closed:
