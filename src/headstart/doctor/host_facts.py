@@ -96,11 +96,9 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
 
 def changed_lab() -> tuple[str, ...] | None:
     """See `HostFacts`."""
-    spec = importlib.util.find_spec("headstart_lab")
-    folders = spec.submodule_search_locations if spec is not None else None
-    if not folders:
+    if (lab := _folder_of("headstart_lab")) is None:
         return None
-    models = (Path(folders[0]) / "pair" / name for name in _LAB_MODELS)
+    models = (lab / "pair" / name for name in _LAB_MODELS)
     return tuple(f"{model.name}/{file}" for model in models for file in changed_files(model))
 
 
@@ -126,14 +124,19 @@ def installed(distributions: Iterable[str]) -> dict[str, str]:
 
 def torch_accelerator() -> str:
     """What the installed torch is built for, read from its file of versions."""
-    spec = importlib.util.find_spec("torch")
-    folders = spec.submodule_search_locations if spec is not None else None
-    file = Path(folders[0]) / "version.py" if folders else None
-    text = file.read_text() if file is not None and file.is_file() else ""
+    folder = _folder_of("torch")
+    text = "" if folder is None else _text(folder / "version.py")
     for name, shown in (("cuda", "CUDA"), ("hip", "ROCm"), ("xpu", "XPU")):
         if built := re.search(rf"^{name}\b.*= '(.+)'$", text, flags=re.MULTILINE):
             return f"{shown} {built[1]}"
     return ""
+
+
+def _folder_of(package: str) -> Path | None:
+    """Where a package is installed; it is not imported."""
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec is not None else None
+    return Path(folders[0]) if folders else None
 
 
 def num_cores() -> int:

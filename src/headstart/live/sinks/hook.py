@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPSConnection
-from typing import Any, Self
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import (
@@ -28,7 +28,7 @@ from urllib.request import (
 )
 
 from headstart.errors import LiveError
-from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, DeliveryCounts, Outbox
+from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, AnswerSink, Outbox
 
 TIMEOUT_S = 10.0
 """Of one attempt, from its beginning to the last byte of the answer's head."""
@@ -37,8 +37,8 @@ STOP_S = 1.0
 BUSY = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-class Hook:
-    """An `AnswerSink` that is an HTTP address."""
+class Hook(AnswerSink):
+    """A receiver that is an HTTP address."""
 
     def __init__(
         self,
@@ -62,10 +62,6 @@ class Hook:
         self._thread = threading.Thread(target=self._deliver_all, name="hook", daemon=True)
         self._thread.start()
 
-    @property
-    def counts(self) -> DeliveryCounts:
-        return self._outbox.counts
-
     def post(self, row: Mapping[str, object]) -> None:
         self._outbox.put(json.dumps(dict(row)).encode())
 
@@ -78,12 +74,6 @@ class Hook:
                 self._attempt.end()
         self._thread.join(STOP_S)
         self._outbox.abandon()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def _deliver_all(self) -> None:
         while not self._outbox.is_over:

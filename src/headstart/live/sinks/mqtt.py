@@ -12,17 +12,16 @@ import threading
 import uuid
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from typing import Self
 
 from headstart.live.sinks.mqtt_connection import MqttAddress, MqttConnection, MqttMessage, paho
-from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, DeliveryCounts, Outbox
+from headstart.live.sinks.outbox import FIRST_PAUSE_S, GRACE_S, MAX_WAITING, AnswerSink, Outbox
 
 STOP_S = 1.0
 """How long `close` waits for the thread once its time is over."""
 
 
-class MqttPublisher:
-    """An `AnswerSink` that is an MQTT broker."""
+class MqttPublisher(AnswerSink):
+    """A receiver that is an MQTT broker."""
 
     def __init__(
         self,
@@ -50,11 +49,6 @@ class MqttPublisher:
         self._thread = threading.Thread(target=self._run, name="mqtt", daemon=True)
         self._thread.start()
 
-    @property
-    def counts(self) -> DeliveryCounts:
-        """As of now. Delivered is what the broker has acknowledged."""
-        return self._outbox.counts
-
     def post(self, row: Mapping[str, object]) -> None:
         """Have a row published to the topic of its ``stream``. Returns at once."""
         self._outbox.put((str(row["stream"]), json.dumps(dict(row)).encode()))
@@ -69,12 +63,6 @@ class MqttPublisher:
         self._look()
         self._thread.join(grace_s + STOP_S)
         self._outbox.abandon()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     def _look(self) -> None:
         """Have the thread look at the outbox."""

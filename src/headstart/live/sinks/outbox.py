@@ -7,10 +7,11 @@ receiver but its name.
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 logger = logging.getLogger(__name__)
 
@@ -34,23 +35,6 @@ class DeliveryCounts:
     """Pushed out by newer ones, refused by the receiver, or not delivered at the end."""
     waiting: int = 0
     last_error: str | None = None
-
-
-class AnswerSink(Protocol):
-    """One receiver of rows: a `Hook`, or an `MqttPublisher`."""
-
-    @property
-    def counts(self) -> DeliveryCounts:
-        """As of now; after `close` they are final. From any thread."""
-
-    def post(self, row: Mapping[str, object]) -> None:
-        """Have a row delivered, after those before it. Returns at once. From any thread."""
-
-    def close(self, grace_s: float = ...) -> None:
-        """Deliver what waits, for at most ``grace_s``, and drop the rest."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
 
 
 class Outbox(Generic[Message]):
@@ -161,3 +145,28 @@ class Outbox(Generic[Message]):
         with self._changed:
             is_empty = not self._waiting and self._under_way is None
             return self._deadline_s is not None and (is_empty or self.time_left_s() == 0)
+
+
+class AnswerSink(ABC):
+    """One receiver of rows, a `Hook` or an `MqttPublisher`: any thread may use it."""
+
+    _outbox: Outbox[Any]
+
+    @property
+    def counts(self) -> DeliveryCounts:
+        """As of now; delivered is what the receiver has acknowledged. After `close` it is final."""
+        return self._outbox.counts
+
+    @abstractmethod
+    def post(self, row: Mapping[str, object]) -> None:
+        """Have a row delivered, after those before it. Returns at once."""
+
+    @abstractmethod
+    def close(self, grace_s: float = GRACE_S) -> None:
+        """Deliver what waits, for at most ``grace_s``, and drop the rest."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
