@@ -85,7 +85,7 @@ nightly: setup ## what takes hours: fuzzes, the whole promise, every guide; PART
 bench: setup ## the measured figures; TARGET and DRAFTER name a pair other than untrained models
 	$(BIN)/python -m benchmarks.engine_overhead
 	[ -e $(TARGET) ] || $(BIN)/headstart lab tiny build/tiny
-	$(BIN)/headstart bench --target $(TARGET) --drafter $(DRAFTER) --out build/bench
+	$(BIN)/headstart bench --target $(TARGET) --draft-model $(DRAFTER) --out build/bench
 
 figures: setup ## every table and the picture of README.md and docs, from benchmarks/results
 	$(BIN)/python -m benchmarks.figures

@@ -1,5 +1,6 @@
 """The command line, as its own parser has it."""
 
+import copy
 import inspect
 from collections.abc import Iterator
 from typing import Any
@@ -9,13 +10,16 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from headstart.cli import app
+from headstart.cli.plugins import HELP_ALL
+from headstart.cli.settings import settings_of
 from reference.markdown import block, code, document, prose, table
 
 _OPENING = """# Commands
 
-What `--help` prints, for every command. `headstart lab` and `headstart demo` come with the
-package `headstart-lab`. An option that takes `name=value` or is called repeatable may be given
-several times."""
+What `--help-all` prints, for every command; `--help` leaves out what few people set.
+`headstart lab` and `headstart demo` come with the package `headstart-lab`. An option that takes
+`NAME=VALUE` or is called repeatable may be given several times. A *setting* is given as
+`--set NAME=VALUE`."""
 
 
 def page() -> str:
@@ -37,8 +41,13 @@ def every_command(context: Any = None) -> Iterator[Any]:
 
 def _section(context: Any) -> str:
     command = context.command
-    records = [each.get_help_record(context) for each in command.params]
-    options = [(code(names), prose(said)) for names, said in filter(None, records)]
+    options = [
+        (code(names), prose(said))
+        for each in command.params
+        if HELP_ALL not in each.opts
+        for names, said in filter(None, [_shown(each).get_help_record(context)])
+    ]
+    settings = settings_of(command.callback)
     inner: list[tuple[str, str]] = []
     if isinstance(command, TyperGroup):
         for name in command.list_commands(context):
@@ -53,4 +62,13 @@ def _section(context: Any) -> str:
         block(usage),
         table(("command", ""), inner),
         table(("option", ""), options),
+        table(("setting", ""), ((code(name), prose(said)) for name, said in settings.rows()))
+        if settings
+        else "",
     )
+
+
+def _shown(parameter: Any) -> Any:
+    whole = copy.copy(parameter)
+    whole.hidden = False
+    return whole

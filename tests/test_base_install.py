@@ -214,7 +214,7 @@ def test_planning_needs_no_engine(research_install):
 def test_measuring_says_what_to_install(research_install, video, tmp_path):
     code = "from headstart.cli import app; app(sys.argv[1:])"
     words = ["bench", "--target=nowhere", f"--out={tmp_path}"]
-    words += [f"--folder={video.parent}", "--method=none", "--answers=2", "--warmup=0"]
+    words += [f"--folder={video.parent}", "--method=none", "--answers=2"]
     done = run(research_install, code, *words, beside=("research", "events"))
     assert done.returncode == 1
     assert "vLLM is not installed" in done.stderr

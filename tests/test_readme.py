@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from textwrap import indent
 
@@ -15,6 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from headstart.cli import app
+from headstart.cli.settings import settings_of
 from tests.documents import (
     DOCUMENTS,
     ROOT,
@@ -92,15 +94,25 @@ def parse(words: list[str]) -> None:
     assert not rest, f"too many words: {rest}"
     missing = [each.name for each in command.params if each.required and not given.get(each.name)]
     assert not missing, f"{', '.join(missing)} must be given"
+    if (settings := settings_of(context.command.callback)) is not None:
+        known = {each.name for each in fields(settings)}
+        given_settings = {pair.partition("=")[0] for pair in given.get("given") or ()}
+        assert given_settings <= known, f"{given_settings - known}: no such settings"
 
 
 @pytest.mark.parametrize(
     "words",
-    [["watchh"], ["ask", "--colour", "red"], ["ask", "--target", "t"], ["bench", "compare", "a"]],
-    ids=["command", "option", "left out", "argument left out"],
+    [
+        ["watchh"],
+        ["ask", "--colour", "red"],
+        ["ask", "--target", "t"],
+        ["bench", "compare", "a"],
+        ["bench", "--set", "round=2"],
+    ],
+    ids=["command", "option", "left out", "argument left out", "setting"],
 )
 def test_a_command_that_the_program_does_not_take_is_noticed(words):
-    with pytest.raises(Exception, match=r"watchh|--colour|question|after"):
+    with pytest.raises(Exception, match=r"watchh|--colour|question|after|round"):
         parse(words)
 
 

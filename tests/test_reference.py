@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("pydantic")  # comes with vLLM; the server's bodies are made of it
 
+from headstart.cli.settings import settings_of
 from reference import doctor, pages, source
 from reference.commands import every_command
 
@@ -31,8 +32,11 @@ def test_every_option_of_every_command_is_listed():
         section = text.partition(f"## {context.command_path}\n")[2].partition("\n## ")[0]
         assert section, context.command_path
         for parameter in context.command.params:
-            if not parameter.hidden and parameter.param_type_name == "option":
+            if parameter.param_type_name == "option" and parameter.name != "help_all":
                 assert parameter.opts[0] in section, f"{context.command_path} {parameter.opts[0]}"
+        settings = settings_of(context.command.callback)
+        for row, _ in () if settings is None else settings.rows():
+            assert f"`{row}`" in section, f"{context.command_path} --set {row}"
 
 
 def test_a_fault_is_told_with_what_mends_it():

@@ -54,7 +54,7 @@ def drive_streams(num_drives: int, *, held_out: bool = False) -> tuple[list[Clip
         if num_drives > FIRST_TEXT_DRIVE - FIRST_DRIVE:
             raise LabError(
                 f"the lab has {FIRST_TEXT_DRIVE - FIRST_DRIVE} drives to collect from: ask for no"
-                " more --drives, and for more --clips"
+                " more drives, and for more clips (--set)"
             )
         seeds = Split.TRAIN.seeds(num_drives, skip=FIRST_DRIVE)
     return [DriveStream(seed) for seed in seeds], [question.usual for question in ROTATING]

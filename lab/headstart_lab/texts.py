@@ -24,7 +24,9 @@ def text_drives(num_drives: int, seed: int) -> list[DriveStream]:
     """So many different drives, drawn by ``seed`` from those that are only told of."""
     told_of = Split.TRAIN.value[FIRST_TEXT_DRIVE:]
     if num_drives > len(told_of):
-        raise LabError(f"there are {len(told_of)} drives to tell of: ask for no more --drives")
+        raise LabError(
+            f"there are {len(told_of)} drives to tell of: ask for no more with --set drives="
+        )
     return [DriveStream(drawn) for drawn in Random(seed).sample(told_of, num_drives)]
 
 

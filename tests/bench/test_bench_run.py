@@ -34,7 +34,7 @@ def bench(tiny_target, tmp_path_factory):
     out = tmp_path_factory.mktemp("bench")
     options = [f"--workload={name}" for name in WORKLOADS]
     options += [f"--method={name}" for name in METHODS]
-    options += [f"--answers={ANSWERS}", f"--warmup={WARMUP}", f"--max-tokens={TOKENS}"]
+    options += [f"--answers={ANSWERS}", f"--set=warmup={WARMUP}", f"--set=max_tokens={TOKENS}"]
     options += ["--rounds=1", "--vllm=enforce_eager=true", "--vllm=dtype=float32"]
     options += [f"--vllm=kv_cache_memory_bytes={2**28}"]
     done = headstart("bench", f"--target={tiny_target}", f"--out={out}", *options)
@@ -95,7 +95,9 @@ def test_the_page_is_there_and_the_result_can_be_compared_and_planned_with(bench
 def test_answers_that_only_warm_up_are_refused_before_a_model_is_loaded(tmp_path):
     street_video(num_frames=80).write(tmp_path / "drive.mp4")  # 3.2 s
     options = [f"--folder={tmp_path}", "--answers=3", f"--out={tmp_path / 'out'}"]
-    done = headstart("bench", "--target=nowhere", *options, "--warmup=3", "--one-engine")
+    done = headstart(
+        "bench", "--target=nowhere", *options, "--set=warmup=3", "--set=one_engine=true"
+    )
     assert done.exit_code == 1
     assert "folder has 3 clips, and 3 only warm up: raise --answers" in done.stderr
 
@@ -115,6 +117,6 @@ def test_what_does_not_exist_is_named(tmp_path):
     names = [name.strip("'") for name in re.findall(r"'[^']+'|[^, ]+", there)]
     # Each can be typed as it stands there, those with blanks and commas too.
     assert names == [method.name for method in Rig("nowhere").methods()[0][1:]]
-    done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--frames=16")
+    done = headstart("bench", "--target=nowhere", f"--out={tmp_path}", "--set=frames=16")
     assert done.exit_code == 1
-    assert "give --frames with --folder only" in done.stderr
+    assert "set frames with --folder only" in done.stderr

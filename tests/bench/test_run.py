@@ -181,7 +181,7 @@ def test_what_was_measured_before_an_interruption_is_kept():
 
 
 def test_a_plan_that_counts_nothing_is_refused():
-    with pytest.raises(BenchError, match="lower --warmup"):
+    with pytest.raises(BenchError, match="lower warmup"):
         Run(Bench().start, METHODS, [workload(num_answers=4)], BenchPlan(warmup=4)).run()
     with pytest.raises(BenchError, match="at least one method"):
         Run(Bench().start, METHODS[:1], [workload()], BenchPlan()).run()

@@ -23,7 +23,7 @@ def test_a_tower_needs_a_bridge_that_can_look_at_what_it_sees(tmp_path):
         tower.check(ANY_TARGET, Sources())
     config = BridgeConfig(8, (FeatureSize("target_last", 4, 2),), width=8, num_heads=2, hidden=8)
     blind = save_random_bridge(tmp_path / "blind", tmp_path, config)
-    with pytest.raises(DraftingError, match="collect --drafter"):
+    with pytest.raises(DraftingError, match="collect --draft-model"):
         tower.check(ANY_TARGET, Sources((f"bridge={blind}",)))
     seeing = replace(config, features=(FeatureSize("drafter", 4, 2),))
     directory = save_random_bridge(tmp_path / "seeing", tmp_path, seeing)

@@ -1,30 +1,12 @@
 """The parts of `headstart ask` that need no engine."""
 
-import pytest
-import typer
 from rich.console import Console
 
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.cli.screen import AnswerScreen
-from headstart.cli.starting import engine_arguments
 from headstart.cli.timeline import stage_table, verdict_table
 from headstart.speculation.draft import Draft, Verdict
-
-
-def test_engine_arguments_are_json_where_they_parse():
-    pairs = ["dtype=float32", "enforce-eager=true", "max_model_len=512", 'limit={"video": 2}']
-    assert engine_arguments(pairs) == {
-        "dtype": "float32",
-        "enforce_eager": True,
-        "max_model_len": 512,
-        "limit": {"video": 2},
-    }
-
-
-def test_a_pair_without_a_value_is_refused():
-    with pytest.raises(typer.BadParameter, match="name=value"):
-        engine_arguments(["dtype"])
 
 
 def test_the_table_draws_each_stage_where_it_happened():

@@ -111,10 +111,10 @@ def test_a_killed_run_that_goes_on_equals_an_unbroken_one(tiny_target, folder, t
 def test_two_shards_of_the_lab_with_both_models(tiny_target, tiny_drafter, tmp_path, invoke):
     out = tmp_path / "out"
     for number in (1, 2):
-        words = ["collect", "--target", str(tiny_target), "--drafter", str(tiny_drafter)]
-        words += ["--out", str(out), "--drives", "5", "--clips", "2", "--max-tokens", "8"]
-        words += [*ENGINE, "--drafter-vllm", "dtype=float32", "--licence", "cc0-1.0"]
-        words += ["--drafter-vllm", "enforce_eager=true", "--shard", f"{number}/2"]
+        words = ["collect", "--target", str(tiny_target), "--draft-model", str(tiny_drafter)]
+        words += ["--out", str(out), "--set=drives=5", "--set=clips=2", "--set=max_tokens=8"]
+        words += [*ENGINE, "--vllm=draft_model.dtype=float32", "--set=licence=cc0-1.0"]
+        words += ["--vllm=draft_model.enforce_eager=true", f"--set=shard={number}/2"]
         said = invoke(*words)
         assert said["new"] > 0
     assert said["features"]["drafter"] == {"min_tokens": 22, "max_tokens": 22, "size": 128}
@@ -137,12 +137,12 @@ def test_two_shards_of_the_lab_with_both_models(tiny_target, tiny_drafter, tmp_p
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--shard", "3/2"], "such as 2/8"),
+        (["--set", "shard=3/2"], "such as 2/8"),
         (["--tenant", "north"], "give --log as well"),
         (["--held-out", "--folder", "{folder}"], "without --folder and --log"),
         (["--held-out", "--log", "{log}", "--tenant", ""], "without --folder and --log"),
         (["--log", "{log}"], "say with --tenant"),
-        (["--log", "{log}", "--tenant", "north", "--drafter", "d"], "without --folder"),
+        (["--log", "{log}", "--tenant", "north", "--draft-model", "d"], "without --folder"),
         (["--log", "{log}", "--tenant", "north", "--question", "What?"], "without --folder"),
     ],
 )

@@ -34,7 +34,7 @@ def test_the_last_line_is_the_result_and_so_is_the_file(tmp_path, records, monke
     bridge = bridge_directory(tmp_path / "bridge")
     out, picture = tmp_path / "eval.json", tmp_path / "eval.svg"
     files = ["--out", out, "--picture", picture]
-    done = run(records, "--learn-from", known, "--bridge", bridge, *files)
+    done = run(records, "--learn-from", known, "--also", f"bridge={bridge}", *files)
     assert done.exit_code == 0, (done.output, done.exception)
     last = json.loads(done.stdout.splitlines()[-1])
     assert last == json.loads(out.read_text())
@@ -59,7 +59,9 @@ def test_of_several_bridges_the_mean_is_printed_with_the_lowest_and_the_highest(
 ):
     monkeypatch.setattr(contenders, "load_bridge", lambda directory, memory: Seer(STREAMS))
     words = [
-        word for n in (1, 2) for word in ("--bridge", bridge_directory(tmp_path / f"seed-{n}"))
+        word
+        for n in (1, 2)
+        for word in ("--also", f"bridge={bridge_directory(tmp_path / f'seed-{n}')}")
     ]
     done = run(records, *words)
     assert done.exit_code == 0, (done.output, done.exception)
@@ -88,7 +90,7 @@ def test_what_cannot_be_measured_is_an_error_without_a_traceback(tmp_path, recor
 
 def test_a_bridge_of_another_target_is_refused_before_anything_is_replayed(tmp_path, records):
     another = replace(TARGET, name="another-model", digest="other weights")
-    done = run(records, "--bridge", bridge_directory(tmp_path / "bridge", another))
+    done = run(records, "--also", f"bridge={bridge_directory(tmp_path / 'bridge', another)}")
     assert done.exit_code == 1
     told = " ".join(done.output.split())
     assert "another target (another-model) than the records are of (target)" in told

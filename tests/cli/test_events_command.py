@@ -111,7 +111,7 @@ def test_errors_are_one_line_and_exit_code_1(tmp_path):
         ("render", tmp_path / "events.npy", tmp_path / "x.gif", "--sensor", "640x480"),
         ("convert", tmp_path / "events.npy", tmp_path / "x.xyz", "--sensor", "640x480"),
         ("simulate", tmp_path / "absent.mp4", tmp_path / "x.npz"),
-        ("simulate", tmp_path / "absent.mp4", tmp_path / "x.npz", "--threshold-on", "0"),
+        ("simulate", tmp_path / "absent.mp4", tmp_path / "x.npz", "--set=threshold_on=0"),
     ):
         text = run(*arguments, code=1)
         assert text.startswith("error: ")
@@ -119,21 +119,21 @@ def test_errors_are_one_line_and_exit_code_1(tmp_path):
 
 
 def test_render_paints_slices_side_by_side(recording, tmp_path):
-    run("render", recording, tmp_path / "slices.png", "--slices", 3)
+    run("render", recording, tmp_path / "slices.png", "--set=slices=3")
     assert Image.open(tmp_path / "slices.png").size == (3 * 640 + 2 * 2, 480)
-    run("render", recording, tmp_path / "window.png", "--start-us", 0, "--stop-us", 50_000)
-    run("render", recording, tmp_path / "none.png", "--start-us", 10**9, code=1)
+    run("render", recording, tmp_path / "window.png", "--clip=0:50000")
+    run("render", recording, tmp_path / "none.png", "--clip=1000000000:", code=1)
 
 
 def test_render_plays_a_recording_at_its_own_speed(recording, tmp_path):
-    run("render", recording, tmp_path / "events.mp4", "--fps", 50)
+    run("render", recording, tmp_path / "events.mp4", "--set=fps=50")
     video = Video.read(tmp_path / "events.mp4")
     assert video.frames.shape == (10, 480, 640, 3)
     assert video.times_us[-1] == 180_000
 
 
 def test_simulate_then_render_beside_the_video(drive, tmp_path):
-    text = run("simulate", drive, tmp_path / "drive.h5", "--seed", 7)
+    text = run("simulate", drive, tmp_path / "drive.h5", "--set=seed=7")
     assert "10 frames at 64x48" in text
     with open_recording(tmp_path / "drive.h5") as simulated:
         assert len(simulated.read_all()) > 500
@@ -153,7 +153,7 @@ def test_convert_keeps_every_event(recording, tmp_path):
     run("convert", tmp_path / "events.raw", tmp_path / "events.csv")
     run("convert", tmp_path / "events.csv", tmp_path / "back.npz")
     assert open_recording(tmp_path / "back.npz").read_all().digest() == original.digest()
-    run("convert", recording, tmp_path / "part.npz", "--start-us", 50_000, "--stop-us", 60_000)
+    run("convert", recording, tmp_path / "part.npz", "--clip=50000:60000")
     part = open_recording(tmp_path / "part.npz").read_all()
     assert part.digest() == original.between(50_000, 60_000).digest()
 

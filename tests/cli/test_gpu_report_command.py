@@ -12,7 +12,8 @@ from headstart_lab.street import street_video
 from headstart_research.bench.gpu_report import FILE, LOG, PAGE, read
 from headstart_research.bench.result import BARE, BenchResult
 
-OPTIONS = ("--clips=5", "--answers=4", "--warmup=1", "--rounds=1", "--max-tokens=12")
+SETTINGS = {"clips": 5, "answers": 4, "warmup": 1, "rounds": 1, "max_tokens": 12}
+OPTIONS = tuple(f"--set={name}={value}" for name, value in SETTINGS.items())
 ENGINE = (
     "--vllm=enforce_eager=true",
     "--vllm=dtype=float32",
@@ -94,7 +95,7 @@ def test_the_same_command_goes_on_and_another_is_refused(run):
     before = (out / LOG).stat().st_size
     assert gpu_report(*arguments).exit_code == 0
     assert (out / LOG).stat().st_size == before  # nothing was played
-    done = gpu_report(*arguments, "--float32")
+    done = gpu_report(*arguments, "--set=float32=true")
     assert done.exit_code == 1
     assert "is a report with other options" in done.stderr
 

@@ -11,7 +11,11 @@ from headstart_lab import pair as pairs
 from headstart_lab.cache import Cache, Recipe
 from headstart_lab.pair import find_pair
 
-WRITERS = [("tiny",), ("tiny", "--real-geometry"), ("train", "--steps", 1, "--model", "target")]
+WRITERS = [
+    ("tiny",),
+    ("tiny", "--real-geometry"),
+    ("train", "--set", "steps=1", "--model", "target"),
+]
 """The commands that write models: what they are given besides their directory."""
 
 
@@ -21,20 +25,20 @@ def lab(*arguments):
 
 def test_data_renders_drives_of_both_splits_and_keeps_what_is_there(tmp_path):
     cache = Cache(tmp_path, Recipe(num_clips=1, width=28, height=28))
-    done = lab("data", tmp_path, "--drives", 2, "--held-out", 1, "--clips", 1)
+    done = lab("data", tmp_path, "--set=drives=2", "--set=held_out=1", "--set=clips=1")
     assert done.exit_code == 0, done.output
     assert [cache.has(seed) for seed in (0, 1, 2, 90_000)] == [True, True, False, True]
 
 
 def test_drives_of_another_length_are_refused(tmp_path):
     Cache(tmp_path, Recipe(num_clips=1, width=28, height=28))
-    done = lab("data", tmp_path, "--drives", 1, "--held-out", 1, "--clips", 2)
+    done = lab("data", tmp_path, "--set=drives=1", "--set=held_out=1", "--set=clips=2")
     assert done.exit_code == 1
-    assert "--clips 1" in " ".join(done.output.split())
+    assert "--set clips=1" in " ".join(done.output.split())
 
 
 def test_training_without_drives_says_what_to_run(tmp_path):
-    done = lab("train", tmp_path / "none", tmp_path / "out", "--steps", 1)
+    done = lab("train", tmp_path / "none", tmp_path / "out", "--set=steps=1")
     assert done.exit_code == 1
     assert "holds no rendered drives" in done.output
     assert not (tmp_path / "none").exists()

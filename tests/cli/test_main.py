@@ -59,7 +59,7 @@ def test_without_a_command_the_help_begins_with_what_to_try_first():
     done = CliRunner().invoke(app, [])
     assert done.exit_code == 0
     named = re.findall(r"^│ ([a-z][a-z-]+) ", done.stdout, flags=re.MULTILINE)
-    assert named[:6] == ["demo", "lab", "doctor", "ask", "watch", "serve"]
+    assert named[:6] == ["doctor", "demo", "ask", "watch", "serve", "bench"]
     assert set(named) == set(get_command(app).list_commands(typer.Context(get_command(app))))
 
 

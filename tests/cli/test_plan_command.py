@@ -32,14 +32,14 @@ def test_a_forecast_by_hand_ends_with_its_figures():
 
 
 def test_a_drafter_within_the_prefill_is_bounded_by_what_it_has_ready():
-    output = run(*RECORDED, "--drafter-prefill-ms", "83", "--drafter-step-ms", "18")
+    output = run(*RECORDED, "--set=draft_model_prefill_ms=83", "--set=draft_model_step_ms=18")
     assert "has 14 tokens ready: all of them right is 1.24x, and no more" in output
 
 
 def test_free_verification_breaks_even_at_once_and_dear_one_never():
-    free = json.loads(run(*RECORDED, "--verify-token-ms", "0").splitlines()[-1])
+    free = json.loads(run(*RECORDED, "--set=verify_token_ms=0").splitlines()[-1])
     assert set(free["break_even"]["16"]) == {0.0}
-    assert "never" in run(*RECORDED, "--verify-token-ms", "20")
+    assert "never" in run(*RECORDED, "--set=verify_token_ms=20")
 
 
 def test_figures_or_a_result_are_needed():
@@ -55,7 +55,7 @@ def test_figures_that_cannot_be_are_an_error_a_person_understands():
 
 
 def test_the_picture_is_drawn(tmp_path):
-    run(*RECORDED, "--picture", str(tmp_path / "plan.svg"))
+    run(*RECORDED, f"--set=picture={tmp_path / 'plan.svg'}")
     drawn = (tmp_path / "plan.svg").read_text()
     assert drawn.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
     assert drawn.count("<polyline") == 5
@@ -78,12 +78,12 @@ def test_open_loads_alone_are_nothing_to_forecast_from(tmp_path):
     assert "give a bench of closed loops" in " ".join(result.output.split())
 
 
-LIVE = ["plan", "--live", "--prefill-ms", "400", "--step-ms", "18", "--tokens", "75"]
-FED = [*LIVE, "--acceptance", "0.94", "--feed-ms", "80", "--frames", "8", "--window", "2"]
+LIVE = ["plan", "--prefill-ms", "400", "--step-ms", "18", "--tokens", "75"]
+FED = [*LIVE, "--feed-ms", "80", "--set=acceptance=0.94", "--set=frames=8", "--set=window=2"]
 
 
 def test_live_says_how_long_a_camera_waits_and_how_many_are_held():
-    output = run(*FED, "--step", "2")
+    output = run(*FED, "--set=step=2")
     figures = json.loads(output.splitlines()[-1])
     methods = figures["methods"]
     assert methods["bare"]["last_word_ms"] > 5 * methods["both"]["last_word_ms"]
@@ -96,22 +96,22 @@ def test_live_says_how_long_a_camera_waits_and_how_many_are_held():
 
 
 def test_live_a_drafter_has_less_time():
-    output = run(*FED, "--drafter-prefill-ms", "83", "--drafter-step-ms", "18")
+    output = run(*FED, "--set=draft_model_prefill_ms=83", "--set=draft_model_step_ms=18")
     assert "a drafter has 18 tokens ready within a file's prefill, and 1 live" in output
 
 
-def test_live_needs_the_cost_of_a_feed_and_figures_of_its_own(tmp_path):
-    missing = CliRunner().invoke(app, LIVE, env={"COLUMNS": "120"})
-    assert missing.exit_code == 2
-    assert "--feed-ms" in missing.output
+def test_live_cameras_need_figures_of_their_own(tmp_path):
     played_result().write(tmp_path / "bench.json")
-    both = CliRunner().invoke(app, ["plan", "--live", "--from", str(tmp_path / "bench.json")])
+    both = CliRunner().invoke(app, ["plan", "--feed-ms=80", "--from", str(tmp_path / "bench.json")])
     assert both.exit_code == 2
+    assert "--feed-ms" in both.output
 
 
 def test_the_documented_plan_is_what_the_command_prints():
     document = (Path(__file__).parents[2] / "docs" / "costs.md").read_text()
-    (block,) = re.findall(r"^```text\n\$ headstart (plan --live .*?)\n(.*?)^```", document, FENCED)
+    (block,) = re.findall(
+        r"^```text\n\$ headstart (plan .*?--feed-ms .*?)\n(.*?)^```", document, FENCED
+    )
     result = CliRunner().invoke(app, block[0].split(), env={"COLUMNS": "80"})
     printed = [line.rstrip() for line in result.output.splitlines()]
     assert printed[:-1] == block[1].splitlines()

@@ -50,7 +50,7 @@ def by_hand(tmp_path):
 
 
 def test_a_price_is_the_persons_and_is_shown_as_such(by_hand):
-    output, told = figures("--fleet", by_hand, "--cameras", 1000, "--gpu-hour", "2.50 CHF")
+    output, told = figures("--fleet", by_hand, "--cameras", 1000, "--set", "gpu_hour=2.50 CHF")
     assert "calibrated by made up for a test" in output
     assert "2.5 CHF, is yours" in output
     assert "CHF a camera and month" in output
@@ -80,7 +80,7 @@ def test_the_servers_limit_is_the_engines(by_hand):
 
 def test_a_fleet_calibrated_by_a_bench_is_simulated_with_a_death():
     pytest.importorskip("simpy")
-    output, told = figures("--fleet", EXAMPLE, "--cameras", 100, "--simulate", 30)
+    output, told = figures("--fleet", EXAMPLE, "--cameras", 100, "--set=simulate=30")
     assert "bench_lab-pair_live" in told["measured"]
     assert told["cameras_held"]["headstart"] > told["cameras_held"]["bare vLLM"] > 0
     assert told["fleets"][0]["kv_gib"] == pytest.approx(100 * 573 * 20 / 2**20, rel=0.01)
@@ -112,6 +112,6 @@ def test_a_wrong_file_is_told_apart(by_hand, change, message):
 
 @pytest.mark.parametrize("price", ["1.20", "cheap EUR", "-1 EUR"])
 def test_a_price_has_an_amount_and_a_currency(by_hand, price):
-    result = plan("--fleet", by_hand, "--gpu-hour", price)
+    result = plan("--fleet", by_hand, "--set", f"gpu_hour={price}")
     assert result.exit_code == 1
     assert "such as '1.20 EUR'" in result.output

@@ -39,7 +39,7 @@ def test_the_last_line_is_the_figures_of_every_method(tmp_path):
 
 def test_blind_methods_are_there_without_drafts(tmp_path):
     rows = [{"clip": 0, "question": "q", "target_text": "A car on a road."}]
-    result = run(tmp_path, rows, "--max-draft", "8", "--max-first-draft", "8")
+    result = run(tmp_path, rows, "--set=max_draft=8", "--set=max_first_draft=8")
     figures = json.loads(result.stdout.splitlines()[-1])
     assert {"previous answer", "5-gram back-off"} <= set(figures)
     assert "drafter raw" not in figures
@@ -47,7 +47,7 @@ def test_blind_methods_are_there_without_drafts(tmp_path):
 
 def test_a_cut_log_is_replayed_with_own_and_with_warm_memory(tmp_path):
     rows = [{"question": "q", "target_tokens": [1, 2, 3, 4]}] * 12
-    result = run(tmp_path, rows, "--cut", "3")
+    result = run(tmp_path, rows, "--set=cut=3")
     assert result.exit_code == 0, result.output
     assert "12 answers of 4 streams" in result.stdout
     assert "tokens/pass by age" in result.stdout
@@ -62,7 +62,7 @@ def test_streams_are_taken_from_a_field_of_the_log(tmp_path):
         {"question": "q", "target_tokens": [1, 2, 3, 4], "camera": camera}
         for camera in ("front", "back", "front", "back")
     ]
-    result = run(tmp_path, rows, "--stream-field", "camera")
+    result = run(tmp_path, rows, "--set=stream_field=camera")
     assert "4 answers of 2 streams" in result.stdout
     assert "memory, own stream only" in json.loads(result.stdout.splitlines()[-1])
     assert "memory, own stream only" not in run(tmp_path, rows).stdout
@@ -98,7 +98,7 @@ def test_a_bridge_is_replayed_beside_the_others(tmp_path):
     config = BridgeConfig(8, width=8, num_heads=2, hidden=8)
     bridge = save_random_bridge(tmp_path / "bridge", tmp_path, config, calibration=NEVER_SURE)
     rows = [{"question": "q", "target_tokens": [1, 2, 3, 4]}] * 4
-    options = "--learn-from", "0.5", "--bridge", str(bridge)
+    options = "--learn-from", "0.5", "--also", f"bridge={bridge}"
     result = run(tmp_path, rows, *options)
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout.splitlines()[-1])

@@ -56,9 +56,9 @@ def street(tmp_path):
         (["{street}", "What?", "--window", "0"], "a window of 0"),
         (["{street}", "What?", "--window", "2", "--step", "3"], "no longer than the window"),
         (["{street}", "What?", "--when", "changed"], "--events simulated"),
-        (["{street}", "What?", "--at-least", "3"], "--when changed"),
+        (["{street}", "What?", "--set=at_least=3"], "--when changed"),
         (
-            ["{street}", "What?", "--when", "changed", "--events", "simulated", "--at-least", "0"],
+            ["{street}", "What?", "--when", "changed", "--events", "simulated", "--set=at_least=0"],
             "a time above 0",
         ),
         (["{street}", "What?", "--json", "[]"], "holds no JSON"),
@@ -66,10 +66,10 @@ def street(tmp_path):
         (["{street}", "What?", "--json", '{"type": }'], "--json holds no JSON"),
         (["{street}", "What?", "--hook", "receiver"], "http://HOST/PATH"),
         (["{street}", "What?", "--mqtt", "broker"], "mqtt://HOST"),
-        (["{street}", "What?", "--mqtt-discovery"], "name a broker"),
+        (["{street}", "What?", "--set=mqtt_discovery=true"], "name a broker"),
         (["{street}", "What?", "--record", "no/such/folder.jsonl"], "cannot be written"),
-        (["{street}", "What?", "--speed", "0"], "a speed of 0"),
-        (["/dev/video0", "What?", "--speed", "2"], "--speed is for files"),
+        (["{street}", "What?", "--set=speed=0"], "a speed of 0"),
+        (["/dev/video0", "What?", "--set=speed=2"], "speed is for files"),
         (["no-such.mp4", "What?"], "no-such.mp4"),
         (["{street}", "What?", "--events", "no-such.raw"], "no-such.raw"),
         (["{street}", "{street}", "What?", "--events", "{street}"], "one for each"),
@@ -259,9 +259,9 @@ def test_two_cameras_are_watched_until_ctrl_c(tiny_target, tmp_path, receiver, s
     arguments += ["--window", "1", "--output", "jsonl", "--record", str(log), "--max-tokens", "24"]
     arguments += ["--hook", f"http://127.0.0.1:{receiver.server_port}/answers"]
     if subscriber is not None:
-        arguments += ["--mqtt", subscriber.broker.url, "--mqtt-discovery"]
+        arguments += ["--mqtt", subscriber.broker.url, "--set=mqtt_discovery=true"]
     arguments += ["--json", json.dumps({"type": "object", "properties": {"a": {"enum": [1]}}})]
-    arguments += ["--when", "changed", "--events", "simulated", "--at-least", "2"]
+    arguments += ["--when", "changed", "--events", "simulated", "--set=at_least=2"]
     for each in ("dtype=float32", "enforce_eager=true", "block_size=32"):
         arguments += ["--vllm", each]
     process = subprocess.Popen(

@@ -149,5 +149,5 @@ def test_what_collecting_needs_of_vllm_cannot_be_given(tiny_target, name):
 def test_several_engines_in_one_are_refused(tiny_target):
     from headstart_research.collect.observer import Observer
 
-    with pytest.raises(CollectError, match="--shard"):
+    with pytest.raises(CollectError, match="--set shard="):
         Observer(tiny_target, vllm={"data_parallel_size": 2})

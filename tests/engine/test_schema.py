@@ -102,7 +102,12 @@ def test_the_command_shows_the_json_of_a_schema_in_a_file(headstart, tmp_path):
     with console.capture() as capture:
         asyncio.run(
             _show(
-                headstart, ClipFiles(video=street), QUESTION, MAX_TOKENS, read_schema(file), console
+                headstart,
+                ClipFiles(video=street),
+                QUESTION,
+                MAX_TOKENS,
+                read_schema(str(file)),
+                console,
             )
         )
     assert re.match(SCHEMA["pattern"], json.loads(capture.get()))
@@ -121,7 +126,7 @@ def test_a_file_without_a_schema_is_refused_before_an_engine_starts(tmp_path, co
     file = tmp_path / "schema.json"
     file.write_bytes(content.encode("latin-1"))
     with pytest.raises(SchemaError, match=said):
-        read_schema(file)
+        read_schema(str(file))
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])

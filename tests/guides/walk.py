@@ -64,7 +64,7 @@ def forked(words: Sequence[str], home: Path, environment: Mapping[str, str], log
     if words[0] in TAKES_VLLM and not any("enforce_eager" in word for word in words):
         words = [*words, "--vllm", "enforce_eager=true"]  # compiling takes a minute of a core
     if words[0] == "bench" and "--rounds" not in words:  # as long as a reader may wait
-        words = [*words, "--rounds", "1", "--answers", "4", "--warmup", "1"]
+        words = [*words, "--rounds", "1", "--answers", "4"]
     code = f"import os; os.chdir({str(home)!r}); from headstart.cli import main; main()"
     return ForkedCommand(["-c", code, *words], environment, log)
 

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.engine
 
 def test_the_command_writes_a_bridge_for_this_target(tiny_target, tiny_drafter, tmp_path):
     output = tmp_path / "kv-bridge"
-    command = ["train", "kv", str(output), "--target", str(tiny_target), "--drafter"]
-    command += [str(tiny_drafter), "--drives", "2", "--clips", "2"]
+    command = ["train", "kv", str(output), "--target", str(tiny_target), "--draft-model"]
+    command += [str(tiny_drafter), "--set=drives=2", "--set=clips=2"]
     for setting in ("dtype=float32", "enforce_eager=true", "block_size=32"):
-        command += ["--drafter-vllm", setting]
+        command += ["--vllm", setting]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 0, result.output
     bridge = KvBridge.load(output)

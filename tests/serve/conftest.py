@@ -173,7 +173,7 @@ def ours_command(pair_home, tiny_target) -> Callable[[int], list[str]]:
         config = pair_home / "headstart.toml"
         told = {"target": tiny_target, "port": port, "open": True}
         config.write_text(toml({"server": told, "vllm": PAIR_ENGINE}))
-        return serve_command("--config", str(config), "--log", str(pair_home / "requests.jsonl"))
+        return serve_command("--config", str(config), f"--set=log={pair_home / 'requests.jsonl'}")
 
     return command
 

@@ -147,7 +147,7 @@ def test_a_stream_of_answers_is_no_request_in_flight(server, north, film, camera
         ({"source": "rtsp://192.0.2.1/"}, 403, r'hosts = \["192.0.2.1"\]'),
         ({"hook": "http://192.0.2.1/"}, 403, r"hooks = "),
         ({"question": None}, 400, "question must be a text"),
-        ({"compare": True}, 400, "--compare"),
+        ({"compare": True}, 400, "compare=true"),
         ({"schema": {"type": "nonsense"}}, 400, ""),
     ],
 )

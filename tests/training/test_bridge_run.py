@@ -211,7 +211,7 @@ def test_a_folder_without_records_or_with_held_out_ones_is_refused(tmp_path):
 def test_the_command_trains_and_says_where_the_bridge_is(records, tmp_path):
     ran = CliRunner().invoke(
         app,
-        ["train", "bridge", str(records), str(tmp_path / "out"), "--steps", "2"],
+        ["train", "bridge", str(records), str(tmp_path / "out"), "--set", "steps=2"],
     )
     assert ran.exit_code == 0, ran.output
     assert "parameters" in ran.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,8 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from headstart.cli.clip_options import Sensor
 from headstart.cli.errors import report_errors
+from headstart.cli.options import ClipTimes, Sensor, clip_times
+from headstart.cli.settings import SET, CommandSettings, setting
 from headstart.errors import MediaError, UnknownSensorError
 from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
 from headstart.media.video import count_frames, stream_frames, write_frames
@@ -39,22 +41,55 @@ LARGEST_SENSOR = SensorSize(MAX_SIDE, MAX_SIDE)
 BARS = " ▁▂▃▄▅▆▇█"
 
 Source = Annotated[Path, typer.Argument(help="The recording of events.", show_default=False)]
-Sort = Annotated[bool, typer.Option("--sort", help="Sort events that are out of time order.")]
-Start = Annotated[int | None, typer.Option(help="From this time on the recording's clock.")]
-Stop = Annotated[int | None, typer.Option(help="Up to, not including, this time.")]
-Offset = Annotated[int, typer.Option(help="What to add to event times to get the video's.")]
+
+OFFSET = "What to add to event times to get the video's."
+
+
+@dataclass(frozen=True)
+class RenderSettings(CommandSettings):
+    """What a recording is cut into."""
+
+    slices: int = setting(5, "Slices of a .png, side by side.")
+    by_time: bool = setting(False, "Slices of equal time, not of equal number.")
+    fps: float = setting(25.0, "Frames a second of a .mp4, at real speed.")
+    events_offset_us: int = setting(0, OFFSET)
+
+
+@dataclass(frozen=True)
+class ConvertSettings(CommandSettings):
+    """What is mended on the way."""
+
+    sort: bool = setting(False, "Sort events that are out of time order.")
+    rectify_map: Path | None = setting(None, "DSEC's rectify_map.h5: undo the lens.", exists=True)
+
+
+@dataclass(frozen=True)
+class SimulateSettings(CommandSettings):
+    """The camera that is simulated."""
+
+    threshold_on: float = setting(DEFAULTS.threshold_on, "Log contrast of a brighter event.")
+    threshold_off: float = setting(DEFAULTS.threshold_off, "Log contrast of a darker event.")
+    threshold_spread: float = setting(
+        DEFAULTS.threshold_spread, "Spread of thresholds from pixel to pixel."
+    )
+    refractory_us: int = setting(DEFAULTS.refractory_us, "A pixel's rest after an event.")
+    leak_rate_hz: float = setting(DEFAULTS.leak_rate_hz, "Events a second of a pixel at rest.")
+    shot_noise_rate_hz: float = setting(
+        DEFAULTS.shot_noise_rate_hz, "Random events a second of a pixel in the dark."
+    )
+    seed: int = setting(DEFAULTS.seed, "Another seed, other noise.")
 
 
 @app.command()
 @report_errors
-def info(source: Source, sensor: Sensor = None, sort: Sort = False) -> None:
+def info(source: Source, sensor: Sensor = None) -> None:
     """Print a recording's format, sensor, duration, event rate and polarity."""
     try:
-        recording = _open(source, sensor, sort)
+        recording = _open(source, sensor)
         size = str(recording.sensor)
     except UnknownSensorError:
         # Counting needs no size, so every coordinate that fits the columns is let through.
-        recording = open_recording(source, LARGEST_SENSOR, sort=sort)
+        recording = open_recording(source, LARGEST_SENSOR)
         size = "not stated in the file; other commands need it, as --sensor 640x480"
     with recording:
         summary = Summary.of(_tracked(recording.blocks(), recording.num_events, "events"))
@@ -82,33 +117,28 @@ def render_command(
     source: Source,
     output: Annotated[Path, typer.Argument(help="A .png or .mp4 to write.", show_default=False)],
     sensor: Sensor = None,
-    sort: Sort = False,
-    start_us: Start = None,
-    stop_us: Stop = None,
-    slices: Annotated[int, typer.Option(help="Slices of a .png, side by side.")] = 5,
-    by_time: Annotated[
-        bool, typer.Option("--by-time", help="Slices of equal time, not of equal number.")
-    ] = False,
-    fps: Annotated[float, typer.Option(help="Frames a second of a .mp4, at real speed.")] = 25.0,
+    clip: ClipTimes = None,
     video: Annotated[
         Path | None, typer.Option(help="Make the .png a sheet: this video's frame, events, rate.")
     ] = None,
-    events_offset_us: Offset = 0,
+    given: Annotated[list[str] | None, SET, RenderSettings] = None,
 ) -> None:
     """Render a window of a recording as EventGPT sees it."""
-    with _open(source, sensor, sort) as recording:
-        window = _read_window(recording, start_us, stop_us)
+    settings = RenderSettings.read(given)
+    with _open(source, sensor) as recording:
+        window = _read_window(recording, clip)
         if output.suffix.lower() == ".mp4":
-            write_frames(output, _render_in_time(window, fps), fps)
+            write_frames(output, _render_in_time(window, settings.fps), settings.fps)
         elif output.suffix.lower() != ".png":
             raise MediaError(f"{output} is neither .png nor .mp4; choose one of them")
         elif video is None:
-            cut = slice_by_time if by_time else slice_by_count
-            _save(side_by_side(cut(window, slices)), output)
+            cut = slice_by_time if settings.by_time else slice_by_count
+            _save(side_by_side(cut(window, settings.slices)), output)
         else:
             blocks = _tracked(recording.blocks(), recording.num_events, "events")
-            summary = Summary.of(block.shifted(events_offset_us) for block in blocks)
-            _save(_sheet(video, window.shifted(events_offset_us), summary), output)
+            offset_us = settings.events_offset_us
+            summary = Summary.of(block.shifted(offset_us) for block in blocks)
+            _save(_sheet(video, window.shifted(offset_us), summary), output)
     typer.echo(f"{output}: {len(window):,} events")
 
 
@@ -118,38 +148,13 @@ def simulate_command(
     video: Annotated[Path, typer.Argument(help="Any RGB video.", show_default=False)],
     output: Annotated[Path, typer.Argument(help="The recording to write.", show_default=False)],
     sensor: Annotated[
-        str | None, typer.Option(help="Scale frames to this size first, as 640x480.")
+        str | None,
+        typer.Option(metavar="WxH", help="Scale frames to this size first, as 640x480."),
     ] = None,
-    threshold_on: Annotated[
-        float, typer.Option(help="Log contrast of a brighter event.")
-    ] = DEFAULTS.threshold_on,
-    threshold_off: Annotated[
-        float, typer.Option(help="Log contrast of a darker event.")
-    ] = DEFAULTS.threshold_off,
-    threshold_spread: Annotated[
-        float, typer.Option(help="Spread of thresholds from pixel to pixel.")
-    ] = DEFAULTS.threshold_spread,
-    refractory_us: Annotated[
-        int, typer.Option(help="A pixel's rest after an event.")
-    ] = DEFAULTS.refractory_us,
-    leak_rate_hz: Annotated[
-        float, typer.Option(help="Events a second of a pixel at rest.")
-    ] = DEFAULTS.leak_rate_hz,
-    shot_noise_rate_hz: Annotated[
-        float, typer.Option(help="Random events a second of a pixel in the dark.")
-    ] = DEFAULTS.shot_noise_rate_hz,
-    seed: Annotated[int, typer.Option(help="Another seed, other noise.")] = DEFAULTS.seed,
+    given: Annotated[list[str] | None, SET, SimulateSettings] = None,
 ) -> None:
     """Simulate the events that an event camera would have recorded of a video."""
-    model = SensorModel(
-        threshold_on=threshold_on,
-        threshold_off=threshold_off,
-        threshold_spread=threshold_spread,
-        refractory_us=refractory_us,
-        leak_rate_hz=leak_rate_hz,
-        shot_noise_rate_hz=shot_noise_rate_hz,
-        seed=seed,
-    )
+    model = SensorModel(**vars(SimulateSettings.read(given)))
     size = SensorSize.parse(sensor) if sensor else None
     num_frames = count_frames(video)
     pieces = simulate(_scaled(stream_frames(video), size), model)
@@ -165,20 +170,18 @@ def convert(
     source: Source,
     output: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
     sensor: Sensor = None,
-    sort: Sort = False,
-    start_us: Start = None,
-    stop_us: Stop = None,
-    rectify_map: Annotated[
-        Path | None, typer.Option(help="DSEC's rectify_map.h5: undo the lens on the way.")
-    ] = None,
+    clip: ClipTimes = None,
+    given: Annotated[list[str] | None, SET, ConvertSettings] = None,
 ) -> None:
     """Write a recording, or a window of it, in the format that the output's suffix names."""
+    settings = ConvertSettings.read(given)
+    rectify_map = settings.rectify_map
     undo = RectifyMap.read(rectify_map).apply if rectify_map else _unchanged
-    with _open(source, sensor, sort) as recording:
-        if start_us is None and stop_us is None:
+    with _open(source, sensor, settings.sort) as recording:
+        if clip is None:
             blocks = _tracked(recording.blocks(), recording.num_events, "events")
         else:
-            blocks = iter([_read_window(recording, start_us, stop_us)])
+            blocks = iter([_read_window(recording, clip)])
         counted = _Counted(undo(block) for block in blocks)
         write_recording(output, counted, recording.sensor)
     typer.echo(f"{output}: {counted.num_events:,} events")
@@ -190,23 +193,22 @@ def view(
     source: Source,
     video: Annotated[Path | None, typer.Option(help="A video of the same scene.")] = None,
     sensor: Sensor = None,
-    sort: Sort = False,
-    start_us: Start = None,
-    stop_us: Stop = None,
-    events_offset_us: Offset = 0,
+    clip: ClipTimes = None,
+    events_offset_us: Annotated[int, typer.Option(metavar="N", help=OFFSET)] = 0,
     save: Annotated[Path | None, typer.Option(help="Write a .rrd instead of a window.")] = None,
 ) -> None:
     """Show events, and a video of the same scene, on one timeline (needs rerun)."""
-    with _open(source, sensor, sort) as recording:
-        window = _read_window(recording, start_us, stop_us)
+    with _open(source, sensor) as recording:
+        window = _read_window(recording, clip)
     show(window.shifted(events_offset_us), video, save)
 
 
-def _open(source: Path, sensor: str | None, sort: bool) -> Recording:
+def _open(source: Path, sensor: str | None, sort: bool = False) -> Recording:
     return open_recording(source, SensorSize.parse(sensor) if sensor else None, sort=sort)
 
 
-def _read_window(recording: Recording, start_us: int | None, stop_us: int | None) -> Events:
+def _read_window(recording: Recording, clip: str | None) -> Events:
+    start_us, stop_us = clip_times(clip)
     if start_us is None and stop_us is None:
         window = recording.read_all()
     else:

@@ -66,8 +66,8 @@ class EventGptView:
         if clip.events.duration_us >= self.max_window_us:
             raise MediaError(
                 f"the events last {clip.events.duration_us / 1e3:.1f} ms and EventGPT reads windows"
-                f" under {self.max_window_us / 1e3:.0f} ms; choose a part with --start-us and"
-                " --stop-us, or in Python with events.between or headstart_events.slicing.latest"
+                f" under {self.max_window_us / 1e3:.0f} ms; choose a part with --clip START:STOP,"
+                " or in Python with events.between or headstart_events.slicing.latest"
             )
         if len(clip.events) < self.num_slices:
             raise MediaError(

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import quieten
+from headstart.cli.terminal import quieten
 
 
 @report_errors
@@ -20,14 +20,12 @@ def demo(
     ] = None,
     clips: Annotated[int, typer.Option(min=1, help="Seconds of the drive.")] = 20,
     drive: Annotated[int, typer.Option(min=0, help="Which of the held-out drives.")] = 0,
-    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
 ) -> None:
     """Ask both models about each second of a held-out drive, and mark what they got right."""
     from headstart_lab.pair import Pair, find_pair
 
     models = find_pair() if pair is None else Pair.at(pair)
-    if not verbose:
-        quieten()
+    quieten()
     from headstart_lab.demo.page import demo_page
     from headstart_lab.demo.showing import show_drive
 

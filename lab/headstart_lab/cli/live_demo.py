@@ -17,8 +17,7 @@ from rich.progress import track
 
 from headstart.cli.errors import report_errors
 from headstart.cli.phases import Start
-from headstart.cli.starting import quieten
-from headstart.cli.terminal import divert, terminal
+from headstart.cli.terminal import divert, quieten
 from headstart.errors import EngineMissingError
 
 DRIVE_S = 60
@@ -38,7 +37,6 @@ def demo(
     ] = 8000,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     compare: Annotated[bool, typer.Option(help="Ask vLLM alone too.")] = True,
-    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
 ) -> None:
     """Watch a drive live with the lab pair, beside vLLM alone, on a page in the browser.
 
@@ -58,8 +56,8 @@ def demo(
     from headstart_lab.pair import find_pair
 
     pair, port = find_pair(), _free(port)
-    shown = terminal() if verbose else divert()
-    if not verbose and shown.log is None:
+    shown = divert()
+    if shown.log is None:
         quieten()
     console = Console(file=shown.err)
     with tempfile.TemporaryDirectory(prefix="headstart-demo-") as folder:

@@ -46,6 +46,6 @@ def tiny(
         f"headstart ask --target {directory}/target --video {directory}/street.mp4"
         " --question 'What is happening?'",
         f"headstart ask --model {directory}/drafter --events {directory}/street.npz"
-        " --start-us 500000 --stop-us 550000 --question 'What is happening?'",
+        " --clip 500000:550000 --question 'What is happening?'",
     ):
         console.print(line, style="cyan", markup=False, highlight=False, soft_wrap=True)

@@ -50,7 +50,7 @@ def _paced(clip: Clip, num_frames: int) -> Clip:
     if clip.video is None or len(clip.video) != num_frames:
         raise BenchError(
             f"a second of the recording has fewer than {num_frames} frames: give one with more, or"
-            " lower --frames"
+            " lower frames with --set"
         )
     return Clip(Video.from_frames(clip.video.frames, fps=num_frames))
 

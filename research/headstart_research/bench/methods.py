@@ -121,7 +121,7 @@ class Rig:
             found.append(Method("cascade", f"{together}, and eventgpt", Sources(), True))
         else:
             found.append(Method("cascade", together, Sources()))
-            notes.append("eventgpt was not measured: no drafter was given (--drafter)")
+            notes.append("eventgpt was not measured: there is no draft model (--draft-model)")
         # A frame is rendered again with each feed that it is part of: its pixels are kept.
         live = {"mm_processor_cache_gb": 1}
         found += [
@@ -152,8 +152,8 @@ class Rig:
             )
         else:
             notes.append(
-                "two devices: the target alone on both was not measured (--two-devices); where a"
-                " drafter has a device of its own, that is the baseline to ask for"
+                "two devices: the target alone on both was not measured (--set two_devices=true);"
+                " where a drafter has a device of its own, that is the baseline to ask for"
             )
         return found, notes
 

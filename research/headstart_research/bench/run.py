@@ -106,7 +106,7 @@ class Run:
             if shortest <= self.plan.warmup:
                 raise BenchError(
                     f"{work.name} has {shortest} clips, and {self.plan.warmup} only warm up:"
-                    " raise --answers, or lower --warmup"
+                    " raise --answers, or lower warmup with --set"
                 )
 
     def _started(self, method: Method, number: int) -> Headstart:

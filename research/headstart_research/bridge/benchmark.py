@@ -1,6 +1,6 @@
 """How long a bridge's drafts take, and what a draft consists of. A line of JSON last.
 
-headstart lab texts texts.jsonl --drives 150 --clips 9
+headstart lab texts texts.jsonl --set drives=150 --set clips=9
 python -m headstart_research.bridge.benchmark texts.jsonl --bridge lab/headstart_lab/pair/bridge
 
 The last answers of the log are drafted for, the others are in memory from the start. A log has no

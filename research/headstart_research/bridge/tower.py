@@ -42,7 +42,7 @@ class EventTower(EventModel):
             raise DraftingError(
                 f"the bridge {directory} was trained without an event model and cannot look"
                 f" at what {self.model} sees: leave the drafter out, or train with records that"
-                " `headstart collect --drafter` wrote"
+                " `headstart collect --draft-model` wrote"
             )
 
     def spec(self, channel: "DraftChannel") -> "EventModelSpec":

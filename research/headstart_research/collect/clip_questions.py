@@ -70,7 +70,7 @@ def _looked(drafter: "Observer", stream: str, clip: Clip) -> tuple[Features, ...
     if clip.events is None:
         raise CollectError(
             f"{stream} has no events beside its frames, and the drafter looks at events: leave"
-            " --drafter out, or put the recording into another folder"
+            " --draft-model out, or put the recording into another folder"
         )
     try:
         return drafter.look(clip)

@@ -67,7 +67,7 @@ class Observer:
         if int(given.get("data_parallel_size", 1)) > 1:
             raise CollectError(
                 "data_parallel_size is over 1, and an observer asks one engine: start a process"
-                " for each with --shard"
+                " for each with --set shard="
             )
         model = Model.checked(name, num_frames)
         self.view = model.view

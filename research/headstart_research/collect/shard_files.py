@@ -45,7 +45,7 @@ class ShardFiles:
             self._lock.close()
             raise CollectError(
                 f"another process collects shard {shard} in {folder}: wait for it, or give this"
-                " one another --shard"
+                " one another shard (--set)"
             ) from error
         for partial in self._directory.glob("*.partial"):
             partial.unlink()

@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -10,12 +11,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, quieten
+from headstart.cli.options import DraftModel, TargetIfGiven, Vllm
+from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
+from headstart.cli.terminal import is_verbose, quieten
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 from headstart_research.bench.result import BenchResult
+from headstart_research.commands.options import Folder, Questions
 
 if TYPE_CHECKING:
     from headstart_research.bench.methods import Method
@@ -23,99 +26,82 @@ if TYPE_CHECKING:
 
 Named = TypeVar("Named", "Method", "Workload")
 
-app = typer.Typer(
-    help="Measure drafting against bare vLLM.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 RESULT, PAGE = "bench.json", "bench.html"
+
+
+@dataclass(frozen=True)
+class BenchSettings(CommandSettings):
+    """How a bench is played, beside what is measured."""
+
+    warmup: int | None = setting(
+        None,
+        "How many answers of a round warm up and do not count; else a third of them, at most 4.",
+        at_least=0,
+    )
+    max_tokens: int = setting(96, "Longest answer.", at_least=2)
+    max_draft_tokens: int = setting(32, "Longest draft.", at_least=1)
+    frames: int | None = setting(None, "Frames of a clip of your recordings.", at_least=1)
+    sensor: str | None = setting(
+        None, "Size of the event sensor, as 640x480, where a recording does not say."
+    )
+    bridge: Path | None = setting(None, "A learned drafter, of `headstart train bridge`.")
+    memory_log: Path | None = setting(
+        None, "Answers known from the start, a file of `headstart train memory`."
+    )
+    cameras_every: float | None = setting(
+        None,
+        "With the workload live: also how many cameras are held that each ask once in so many"
+        " seconds.",
+    )
+    two_devices: bool = setting(False, "Also measure the target alone on both devices.")
+    one_engine: bool = setting(False, "Run one engine at a time, where two do not fit in memory.")
 
 
 @app.callback(invoke_without_command=True)
 @report_errors
 def bench(
     context: typer.Context,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "--model",
-            help="A vision model of vLLM's: a directory, or a name on the hub.",
-        ),
-    ] = None,
+    target: TargetIfGiven = None,
     out: Annotated[Path | None, typer.Option(help="Directory for the result and its page.")] = None,
-    drafter: Annotated[str | None, typer.Option(help="An EventGPT that drafts.")] = None,
-    bridge: Annotated[
-        Path | None, typer.Option(help="A learned drafter, of `headstart train bridge`.")
-    ] = None,
-    memory_log: Annotated[
-        Path | None,
-        typer.Option(help="Answers known from the start, a file of `headstart train memory`."),
-    ] = None,
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="Your recordings; without it, headstart-lab's drives.",
-        ),
-    ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option(help="What to ask about your recordings; repeatable.")
-    ] = None,
-    sensor: Sensor = None,
+    folder: Folder = None,
+    question: Questions = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(
+            metavar="NAME",
             help="Only these of fixed, rotating, short, long, json, streams-2, -4, -8, -16, live,"
             " folder; open-8 and open-16, whose questions arrive by themselves, are played only if"
-            " they are named here."
+            " they are named here.",
         ),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only these beside bare vLLM; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only these beside bare vLLM; repeatable."),
     ] = None,
-    answers: Annotated[int, typer.Option(min=2, help="Answers of each stream in each round.")] = 12,
-    warmup: Annotated[
-        int, typer.Option(min=0, help="How many of these answers warm up and do not count.")
-    ] = 4,
-    rounds: Annotated[int, typer.Option(min=1, help="How often everything is repeated.")] = 2,
-    max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
-    max_draft_tokens: Annotated[int, typer.Option(min=1, help="Longest draft.")] = 32,
-    frames: Frames = None,
-    cameras_every: Annotated[
-        float | None,
-        typer.Option(
-            help="With the workload live: also how many cameras are held that each ask once in so"
-            " many seconds."
-        ),
-    ] = None,
-    two_devices: Annotated[
-        bool,
-        typer.Option("--two-devices", help="Also measure the target alone on both devices."),
-    ] = False,
-    one_engine: Annotated[
-        bool,
-        typer.Option(
-            "--one-engine", help="Run one engine at a time, where two do not fit in memory."
-        ),
-    ] = False,
-    vllm: Annotated[
-        list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
-    ] = None,
-    drafter_vllm: Annotated[
-        list[str] | None, typer.Option(help="The same for the drafter's engine.")
-    ] = None,
-    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
+    answers: Annotated[
+        int, typer.Option(metavar="N", min=2, help="Answers of each stream in each round.")
+    ] = 12,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How often everything is repeated.")
+    ] = 2,
+    draft_model: DraftModel = None,
+    vllm: Vllm = None,
+    given: Annotated[list[str] | None, SET, BenchSettings] = None,
 ) -> None:
-    """Measure every method in turn with bare vLLM, on headstart-lab's drives or your recordings.
+    """Measure headstart against bare vLLM.
 
-    Prints a table, and one line of JSON last; writes every sample and a page with charts.
+    Every method takes turns with bare vLLM, on headstart-lab's drives or your recordings. Prints
+    a table, and one line of JSON last; writes every sample and a page with charts.
     """
     if context.invoked_subcommand is not None:
         return
     if target is None or out is None:
         raise typer.BadParameter("give --target and --out")
-    if not verbose:
-        quieten()
+    settings = BenchSettings.read(given)
+    warmup = min(4, answers // 3) if settings.warmup is None else settings.warmup
+    arguments, beside = engine_arguments(vllm)
+    quieten()
     from headstart_research.bench import known_answers
     from headstart_research.bench.environment import environment
     from headstart_research.bench.folder import NUM_FRAMES, folder_workloads
@@ -124,29 +110,30 @@ def bench(
     from headstart_research.bench.run import REST_S, BenchPlan, Run
     from headstart_research.bench.workloads import closed_loops, lab_workloads
 
-    plan = BenchPlan(rounds, warmup, one_engine, cameras_every, rest_s=REST_S)
+    plan = BenchPlan(rounds, warmup, settings.one_engine, settings.cameras_every, rest_s=REST_S)
+    bridge, memory_log, frames = settings.bridge, settings.memory_log, settings.frames
     rig = Rig(
         checked(target),
-        checked(drafter) if drafter else None,
-        max_draft_tokens,
-        {"use_tqdm_on_load": verbose, **engine_arguments(vllm or [])},
-        engine_arguments(drafter_vllm or []),
+        checked(draft_model) if draft_model else None,
+        settings.max_draft_tokens,
+        {"use_tqdm_on_load": is_verbose(), **arguments},
+        beside,
         frames,
         bridge.absolute() if bridge else None,
         (out / known_answers.FILE).absolute() if memory_log else None,
     )
-    methods, notes = rig.methods(two_devices)
+    methods, notes = rig.methods(settings.two_devices)
     if method:
         methods = [methods[0], *_chosen(methods[1:], method, "method")]
     if folder is not None:
-        size = SensorSize.parse(sensor) if sensor else None
+        size = SensorSize.parse(settings.sensor) if settings.sensor else None
         workloads = folder_workloads(
-            folder, question or [], answers, max_tokens, size, frames or NUM_FRAMES
+            folder, question or [], answers, settings.max_tokens, size, frames or NUM_FRAMES
         )
     elif frames is not None:
-        raise BenchError("the lab's clips have 8 frames: give --frames with --folder only")
+        raise BenchError("the lab's clips have 8 frames: set frames with --folder only")
     else:
-        workloads = lab_workloads(answers, max_tokens)
+        workloads = lab_workloads(answers, settings.max_tokens)
     workloads = _chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
 
     out.mkdir(parents=True, exist_ok=True)
@@ -174,7 +161,7 @@ def bench(
         environment={
             **about,
             "target": target,
-            "drafter": drafter or "none",
+            "drafter": draft_model or "none",
             "rounds": rounds,
             "engines": "one at a time" if plan.one_engine else "two at a time, asked in turn",
         },

@@ -3,21 +3,22 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headstart.cli.clip_options import Frames, Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, quieten
+from headstart.cli.options import DraftModel, Target, Vllm
+from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
+from headstart.cli.terminal import is_verbose, quieten
 from headstart.engine.interrupts import interrupts_kept
 from headstart.errors import CollectError
 from headstart.media.events import SensorSize
 from headstart_research.commands.collect_progress import CollectProgress
+from headstart_research.commands.options import Folder, Questions
 
 if TYPE_CHECKING:
     from headstart_research.collect.clip_source import ClipSource
@@ -28,115 +29,103 @@ LAB_CLIPS = 9
 INTERRUPTED = 130
 
 
+@dataclass(frozen=True)
+class ClipSettings(CommandSettings):
+    """Which clips are looked at."""
+
+    drives: int = setting(112, "How many of the lab's drives.", at_least=1)
+    clips: int | None = setting(
+        None,
+        f"Seconds of each recording, else all; of each of the lab's drives {LAB_CLIPS}.",
+        at_least=1,
+    )
+    sensor: str | None = setting(
+        None, "Size of the event sensor, as 640x480, where a recording does not say."
+    )
+
+
+@dataclass(frozen=True)
+class CollectSettings(ClipSettings):
+    """How records are collected, beside of what."""
+
+    frames: int | None = setting(None, "Frames of a clip that the target sees.", at_least=1)
+    max_tokens: int = setting(256, "Longest answer.", at_least=1)
+    shard: str = setting("1/1", "Only this part of the streams: 2/8 is the second of eight.")
+    licence: str | None = setting(
+        None, "Of the records, for the manifest; else what the models' cards say."
+    )
+    at_once: int = setting(4, "Clips that are asked about at the same time.", at_least=1)
+    clips_a_file: int = setting(
+        64, "After a kill, at most about so many are asked again.", at_least=1
+    )
+
+
 @report_errors
 def collect(
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "--model",
-            help="A vision model of vLLM's: a directory, or a name on the hub.",
-        ),
-    ],
+    target: Target,
     out: Annotated[Path, typer.Option(file_okay=False, help="The folder of the records.")],
-    drafter: Annotated[
-        str | None, typer.Option(help="An EventGPT, whose view of the events is kept too.")
-    ] = None,
-    folder: Annotated[
+    folder: Folder = None,
+    question: Questions = None,
+    log: Annotated[
         Path | None,
         typer.Option(
             exists=True,
-            file_okay=False,
-            help="Your recordings; without it and --log, headstart-lab's drives.",
+            dir_okay=False,
+            help="The target's answers so far, a JSON object a line, in place of recordings.",
         ),
     ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option(help="What to ask about every clip; repeatable.")
+    tenant: Annotated[
+        str | None, typer.Option(help="Whose answers in the log: no others are taken.")
     ] = None,
-    sensor: Sensor = None,
-    drives: Annotated[int, typer.Option(min=1, help="How many of the lab's drives.")] = 112,
     held_out: Annotated[
         bool,
         typer.Option(
             "--held-out", help="The lab's held-out drives: records to measure drafters with."
         ),
     ] = False,
-    clips: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help=f"Seconds of each recording, else all; of each of the lab's drives {LAB_CLIPS}.",
-        ),
-    ] = None,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True, dir_okay=False, help="The target's answers so far, a JSON object a line."
-        ),
-    ] = None,
-    tenant: Annotated[
-        str | None, typer.Option(help="Whose answers in the log: no others are taken.")
-    ] = None,
-    shard: Annotated[
-        str, typer.Option(help="Only this part of the streams: 2/8 is the second of eight.")
-    ] = "1/1",
-    licence: Annotated[
-        str | None,
-        typer.Option(help="Of the records, for the manifest; else what the models' cards say."),
-    ] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
-    frames: Frames = None,
-    at_once: Annotated[
-        int, typer.Option(min=1, help="Clips that are asked about at the same time.")
-    ] = 4,
-    clips_a_file: Annotated[
-        int, typer.Option(min=1, help="After a kill, at most about so many are asked again.")
-    ] = 64,
-    vllm: Annotated[
-        list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
-    ] = None,
-    drafter_vllm: Annotated[
-        list[str] | None, typer.Option(help="The same for the drafter's engine.")
-    ] = None,
-    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
+    draft_model: DraftModel = None,
+    vllm: Vllm = None,
+    given: Annotated[list[str] | None, SET, CollectSettings] = None,
 ) -> None:
-    """Ask a target about recordings; keep questions, answers and vision features for training.
+    """Keep a target's answers and vision features for training.
 
-    Run the same command again after any end, and it goes on where it was. Prints one line of JSON
-    last.
+    It is asked about your recordings, or headstart-lab's drives. Run the same command again after
+    any end, and it goes on where it was. Prints one line of JSON last.
     """
     from headstart.doctor.findings import require_engine
     from headstart_research.collect.record_table import require_pyarrow
     from headstart_research.collect.shard import Shard
 
     require_pyarrow()
-    _check_choice(folder, log, tenant, drafter, question, held_out)
-    part = Shard.parse(shard)
+    settings = CollectSettings.read(given)
+    arguments, beside = engine_arguments(vllm)
+    _check_choice(folder, log, tenant, draft_model, question, held_out)
+    part = Shard.parse(settings.shard)
     if log is None:
         require_engine()
     from headstart_research.collect.collection import Collection
     from headstart_research.collect.feature_shape import feature_shapes
     from headstart_research.collect.models import CollectedModels
 
-    collection = Collection(out, part, licence, clips_a_file)
+    collection = Collection(out, part, settings.licence, settings.clips_a_file)
     with _resumable(out), CollectProgress(Console(stderr=True)) as progress:
         if log is not None:
             counts = collection.collect_log(log, tenant or "", target, progress)
         else:
             models = CollectedModels(
                 target,
-                drafter,
-                max_tokens,
-                frames,
-                engine_arguments(vllm or []),
-                engine_arguments(drafter_vllm or []),
+                draft_model,
+                settings.max_tokens,
+                settings.frames,
+                arguments,
+                beside,
             )
             counts = collection.collect_clips(
                 models,
-                clip_source(folder, question or [], sensor, drives, clips, held_out=held_out),
+                clip_source(folder, question or [], settings, held_out=held_out),
                 progress,
-                start=partial(_started, verbose=verbose),
-                at_once=at_once,
+                start=_started,
+                at_once=settings.at_once,
             )
     Console().print(
         f"{counts.in_all} records of shard {part} are in {out}, {counts.new} of them new",
@@ -154,7 +143,7 @@ def _check_choice(
     folder: Path | None,
     log: Path | None,
     tenant: str | None,
-    drafter: str | None,
+    draft_model: str | None,
     questions: list[str] | None,
     held_out: bool,
 ) -> None:
@@ -172,19 +161,17 @@ def _check_choice(
             "a log may hold answers of several tenants: say with --tenant whose are collected, '' "
             "for rows without a tenant"
         )
-    if folder is not None or drafter is not None or questions:
+    if folder is not None or draft_model is not None or questions:
         raise CollectError(
             "a log holds questions and answers and no recordings: give --log without --folder,"
-            " --question and --drafter"
+            " --question and --draft-model"
         )
 
 
 def clip_source(
     folder: Path | None,
     questions: Sequence[str],
-    sensor: str | None,
-    drives: int,
-    clips: int | None,
+    settings: ClipSettings,
     *,
     held_out: bool,
 ) -> "ClipSource":
@@ -192,17 +179,17 @@ def clip_source(
     from headstart_research.collect.clip_source import folder_source, lab_source
 
     if folder is None:
-        return lab_source(drives, clips or LAB_CLIPS, questions, held_out=held_out)
-    size = SensorSize.parse(sensor) if sensor else None
-    return folder_source(folder, questions or [DEFAULT_QUESTION], clips, size)
+        clips = settings.clips or LAB_CLIPS
+        return lab_source(settings.drives, clips, questions, held_out=held_out)
+    size = SensorSize.parse(settings.sensor) if settings.sensor else None
+    return folder_source(folder, questions or [DEFAULT_QUESTION], settings.clips, size)
 
 
 @contextmanager
-def _started(models: "CollectedModels", *, verbose: bool) -> Iterator[tuple[Any, Any]]:
+def _started(models: "CollectedModels") -> Iterator[tuple[Any, Any]]:
     """The models, started without vLLM's messages unless they are wanted."""
-    if not verbose:
-        quieten()
-    quiet = {"use_tqdm_on_load": verbose}
+    quieten()
+    quiet = {"use_tqdm_on_load": is_verbose()}
     models = replace(
         models,
         vllm={**quiet, **models.vllm},

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
+from headstart_research.commands.options import Also, named_drafters
 
 if TYPE_CHECKING:
     from headstart_research.evaluation.evaluation import EvaluationResult
@@ -44,20 +45,7 @@ def evaluate(
             help="Records of other drives, whose answers memory knows from the start.",
         ),
     ] = None,
-    bridge: Annotated[
-        list[Path] | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="A directory of a trained bridge; repeatable, for those of several seeds.",
-        ),
-    ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A drafter to measure too: a registered name, or package.module:Class; repeatable."
-        ),
-    ] = None,
+    also: Also = None,
     bench: Annotated[
         Path | None,
         typer.Option(
@@ -72,7 +60,7 @@ def evaluate(
         Path | None, typer.Option(dir_okay=False, help="A file for a picture of it, SVG.")
     ] = None,
 ) -> None:
-    """Replay held-out answers through every drafter, without the target; compare tokens a pass.
+    """Measure drafters on held-out answers, without the target.
 
     Prints tables, and one line of JSON last.
     """
@@ -88,14 +76,15 @@ def evaluate(
     from headstart_research.evaluation.picture import drawn
     from headstart_research.evaluation.workload import workloads
 
+    names, directories = named_drafters(also)
     console = Console(stderr=True)
     with console.status("reading records"):
         held_out = AskedStreams.read(records)
         known = KnownAnswers.read(learn_from, held_out) if learn_from else KnownAnswers()
     evaluation = Evaluation(
         workloads(held_out),
-        [*memories(known), *registered(also or [], known)],
-        bridges(bridge or [], load_bridge, known, held_out.manifest.target),
+        [*memories(known), *registered(names, known)],
+        bridges(directories, load_bridge, known, held_out.manifest.target),
         held_out.manifest.features,
         BenchResult.read(bench) if bench is not None else None,
     )

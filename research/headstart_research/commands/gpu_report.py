@@ -3,16 +3,18 @@
 import json
 import os
 import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from headstart.cli.clip_options import Frames
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments
+from headstart.cli.options import Target
+from headstart.cli.settings import SET, CommandSettings, named_values, setting
 from headstart.errors import BenchError
+from headstart_research.commands.options import Questions
 
 if TYPE_CHECKING:
     from headstart_research.bench.gpu_parts import GpuParts
@@ -30,52 +32,43 @@ VARIABLES = (
 """What of the environment is part of the report: nothing that could hold a key."""
 
 
+@dataclass(frozen=True)
+class ReportSettings(CommandSettings):
+    """How long a report takes, and what is in it."""
+
+    clips: int = setting(24, "Of a second each, of which the words are compared.", at_least=2)
+    answers: int = setting(24, "Timed answers in each round.", at_least=2)
+    warmup: int = setting(4, "How many of these answers warm up and do not count.", at_least=0)
+    rounds: int = setting(2, "How often the timing is repeated.", at_least=1)
+    max_tokens: int = setting(96, "Longest answer.", at_least=2)
+    frames: int | None = setting(None, "Frames of a clip of your video.", at_least=1)
+    float32: bool = setting(False, "Also compare words in float32, where it fits.")
+    one_engine: bool = setting(False, "Run one engine at a time while timing.")
+    words: bool = setting(False, "Also keep the questions and the answers.")
+
+
 @report_errors
 def gpu_report(
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "--model",
-            help="A vision model of vLLM's: a name on the hub, or a directory.",
-        ),
-    ],
+    target: Target,
     out: Annotated[Path, typer.Option(help="Directory for the report. The same one goes on.")],
     video: Annotated[
         Path | None,
         typer.Option(exists=True, help="A video of yours, or a folder; else headstart-lab's."),
     ] = None,
-    question: Annotated[
-        list[str] | None, typer.Option(help="What to ask about your video; repeatable.")
-    ] = None,
-    clips: Annotated[
-        int, typer.Option(min=2, help="Of a second each, of which the words are compared.")
-    ] = 24,
-    answers: Annotated[int, typer.Option(min=2, help="Timed answers in each round.")] = 24,
-    warmup: Annotated[
-        int, typer.Option(min=0, help="How many of these answers warm up and do not count.")
-    ] = 4,
-    rounds: Annotated[int, typer.Option(min=1, help="How often the timing is repeated.")] = 2,
-    max_tokens: Annotated[int, typer.Option(min=2, help="Longest answer.")] = 96,
-    frames: Frames = None,
+    question: Questions = None,
     part: Annotated[
-        list[str] | None, typer.Option(help="Only these parts, by name; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only these parts; repeatable."),
     ] = None,
-    float32: Annotated[
-        bool, typer.Option("--float32", help="Also compare words in float32, where it fits.")
-    ] = False,
-    one_engine: Annotated[
-        bool, typer.Option("--one-engine", help="Run one engine at a time while timing.")
-    ] = False,
-    words: Annotated[
-        bool, typer.Option("--words", help="Also keep the questions and the answers.")
-    ] = False,
     vllm: Annotated[
         list[str] | None,
-        typer.Option(help="An engine argument for both engines, as name=value. Better: none."),
+        typer.Option(
+            metavar="NAME=VALUE", help="An argument of vLLM's, for both engines. Better: none."
+        ),
     ] = None,
+    given: Annotated[list[str] | None, SET, ReportSettings] = None,
 ) -> None:
-    """Check the words and measure the time on this machine, and write one file to send back.
+    """Check words and measure time on this machine's card, into one file to send.
 
     Compares headstart's answers with bare vLLM's, eager and with captured graphs, then times both
     in turn: from files, and live. A part that fails is kept with its reason and the others go on;
@@ -86,20 +79,11 @@ def gpu_report(
     from headstart_research.bench.gpu_report import FILE, LOG, PAGE, GpuReport
     from headstart_research.bench.gpu_report_page import SEND, page, summary
 
-    if video is None and (question or frames is not None):
+    settings = ReportSettings.read(given)
+    if video is None and (question or settings.frames is not None):
         raise BenchError("the lab's clips have questions and 8 frames: give --video with those")
-    arguments = engine_arguments(vllm or [])
-    kept: dict[str, Any] = {
-        "clips": clips,
-        "answers": answers,
-        "warmup": warmup,
-        "rounds": rounds,
-        "max_tokens": max_tokens,
-        "frames": frames,
-        "float32": float32,
-        "one_engine": one_engine,
-        "words": words,
-    }
+    arguments = named_values(vllm, "--vllm")
+    kept: dict[str, Any] = vars(settings)
     shown = {
         **kept,
         "target": Path(target).name if Path(target).exists() else target,
@@ -115,7 +99,7 @@ def gpu_report(
         "options": shown,
     }
     report = GpuReport.begun(out, about, {**kept, **private})
-    found = _parts(target, video, question or [], kept, arguments).parts()
+    found = _parts(target, video, question or [], settings, arguments).parts()
     known = {one.name: one for one in found}
     for name in part or []:
         if name not in known:
@@ -142,20 +126,18 @@ def _parts(
     target: str,
     video: Path | None,
     questions: list[str],
-    kept: dict[str, Any],
+    settings: ReportSettings,
     arguments: dict[str, Any],
 ) -> "GpuParts":
-    from dataclasses import replace
-
     from headstart_research.bench.folder import NUM_FRAMES, paced_workloads
     from headstart_research.bench.gpu_parts import PLAIN, GpuParts
     from headstart_research.bench.methods import Rig, checked
     from headstart_research.bench.run import REST_S, BenchPlan
     from headstart_research.bench.workloads import lab_workloads
 
-    clips, answers, tokens = kept["clips"], kept["answers"], kept["max_tokens"]
+    clips, answers, tokens = settings.clips, settings.answers, settings.max_tokens
     if video is not None:
-        num_frames = kept["frames"] or NUM_FRAMES
+        num_frames = settings.frames or NUM_FRAMES
         compared = paced_workloads(video, questions, clips, tokens, num_frames)
         whole, live = paced_workloads(video, questions, answers, tokens, num_frames)
         files: tuple[Workload, ...] = (whole,)
@@ -166,13 +148,13 @@ def _parts(
         # Without another camera's answers, as with a video of the user's.
         files, live = (lab["fixed"], lab["streams-4"]), replace(lab["live"], site=None)
     return GpuParts(
-        Rig(checked(target), vllm=arguments, num_frames=kept["frames"], usual=PLAIN),
+        Rig(checked(target), vllm=arguments, num_frames=settings.frames, usual=PLAIN),
         compared,
         files,
         live,
-        BenchPlan(kept["rounds"], kept["warmup"], kept["one_engine"], rest_s=REST_S),
-        kept["float32"],
-        kept["words"],
+        BenchPlan(settings.rounds, settings.warmup, settings.one_engine, rest_s=REST_S),
+        settings.float32,
+        settings.words,
     )
 
 

@@ -1,6 +1,7 @@
 """`headstart plan`: forecasts the speed-up of drafting from a few figures of the hardware."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
+from headstart.cli.settings import SET, CommandSettings, setting
 from headstart.errors import PlanningError
 from headstart_research.commands.plan_live import print_live_plan
 from headstart_research.planning.costs import Costs, DrafterCosts
@@ -22,97 +24,102 @@ BATCHES = (1, 2, 4, 8, 16)
 TYPICAL_VERIFY_SHARE = 0.02  # of a step, where no figure is given; about that of a CPU core
 
 
+@dataclass(frozen=True)
+class PlanSettings(CommandSettings):
+    """Figures of a forecast that have usual values, and what else is made of it."""
+
+    verify_token_ms: float | None = setting(
+        None, "What a drafted token adds to a pass; else 2% of a step."
+    )
+    draft_model_prefill_ms: float | None = setting(
+        None, "From the question to the draft model's first token."
+    )
+    draft_model_step_ms: float | None = setting(None, "A decoding step of the draft model.")
+    picture: Path | None = setting(None, "Draw speed-up against acceptance into this SVG file.")
+    window: float = setting(2.0, "Live: seconds that a question sees.")
+    step: float | None = setting(
+        None, "Live: seconds from one question to the next; else the window."
+    )
+    frames: int = setting(8, "Live: frames of a window.")
+    acceptance: float = setting(0.9, "Live: the chance that a drafted token is right.")
+    draft_tokens: int = setting(32, "Live: length of a draft.", at_least=1)
+    gpu_hour: str | None = setting(
+        None, "Fleet: what a GPU costs an hour, such as gpu_hour='1.20 EUR'."
+    )
+    simulate: float | None = setting(
+        None, "Fleet: simulate so many seconds, with an engine that dies.", at_least=1
+    )
+
+
 @report_errors
 def plan(
     prefill_ms: Annotated[
         float | None, typer.Option(help="From the question to the target's first token, alone.")
     ] = None,
     step_ms: Annotated[float | None, typer.Option(help="A decoding step of the target.")] = None,
-    tokens: Annotated[int, typer.Option(min=1, help="Length of an answer.")] = 50,
-    verify_token_ms: Annotated[
+    tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Length of an answer.")] = 50,
+    feed_ms: Annotated[
         float | None,
-        typer.Option(help="What a drafted token adds to a pass; by default 2% of a step."),
-    ] = None,
-    drafter_prefill_ms: Annotated[
-        float | None, typer.Option(help="From the question to the drafter's first token.")
-    ] = None,
-    drafter_step_ms: Annotated[
-        float | None, typer.Option(help="A decoding step of the drafter.")
+        typer.Option(
+            help="Forecast live cameras too, whose frames are prefilled as they arrive: the time to"
+            " prefill one frame by itself."
+        ),
     ] = None,
     bench: Annotated[
         Path | None,
         typer.Option("--from", exists=True, dir_okay=False, help="A bench.json to forecast from."),
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw speed-up against acceptance into this SVG file.")
-    ] = None,
-    live: Annotated[
-        bool, typer.Option("--live", help="Cameras whose frames are prefilled as they arrive.")
-    ] = False,
-    window: Annotated[float, typer.Option(help="Live: seconds that a question sees.")] = 2.0,
-    step: Annotated[
-        float | None,
-        typer.Option(help="Live: seconds from one question to the next; by default the window."),
-    ] = None,
-    frames: Annotated[int, typer.Option(help="Live: frames of a window.")] = 8,
-    feed_ms: Annotated[
-        float | None, typer.Option(help="Live: the engine's time to prefill one frame by itself.")
-    ] = None,
-    acceptance: Annotated[
-        float, typer.Option(help="Live: the chance that a drafted token is right.")
-    ] = 0.9,
-    draft_tokens: Annotated[int, typer.Option(min=1, help="Live: length of a draft.")] = 32,
     fleet: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="A TOML file that describes a fleet."),
     ] = None,
     cameras: Annotated[
-        list[int] | None, typer.Option(min=1, help="Fleet: how many cameras; may be repeated.")
+        list[int] | None,
+        typer.Option(metavar="N", min=1, help="Fleet: how many cameras, else 1000; repeatable."),
     ] = None,
-    gpu_hour: Annotated[
-        str | None, typer.Option(help="Fleet: what a GPU costs an hour, such as '1.20 EUR'.")
-    ] = None,
-    simulate: Annotated[
-        float | None,
-        typer.Option(min=1.0, help="Fleet: simulate so many seconds, with an engine that dies."),
-    ] = None,
+    given: Annotated[list[str] | None, SET, PlanSettings] = None,
 ) -> None:
-    """Forecast end-to-end time, and how many drafted tokens must be accepted for drafting to pay.
+    """Forecast what drafting gains, live cameras wait, a fleet costs.
 
     The forecast is made from figures given by hand, or from a bench's result for every workload
-    and method that it measured. With --live, it says how long a live camera's answers wait from
-    the last frame on, and how many cameras the engine holds. With --fleet, it says how many
-    engines many cameras need, and what they cost. Prints tables, and one line of JSON last.
+    and method that it measured, and says how many drafted tokens must be accepted for drafting to
+    pay. With --feed-ms, it says how long a live camera's answers wait from the last frame on, and
+    how many cameras the engine holds. With --fleet, it says how many engines many cameras need, and
+    what they cost. Prints tables, and one line of JSON last.
     """
+    settings = PlanSettings.read(given)
     if fleet is not None:
         from headstart_research.commands.plan_fleet import Price, print_fleet_plan
 
-        price = None if gpu_hour is None else Price.parse(gpu_hour)
-        print_fleet_plan(fleet, cameras or [1000], price, simulate)
+        price = None if settings.gpu_hour is None else Price.parse(settings.gpu_hour)
+        print_fleet_plan(fleet, cameras or [1000], price, settings.simulate)
         return
-    if live and bench is not None:
-        raise typer.BadParameter("--live forecasts from figures given by hand, not --from a bench")
+    if feed_ms is not None and bench is not None:
+        raise typer.BadParameter(
+            "live cameras (--feed-ms) are forecast from figures given by hand, not --from a bench"
+        )
     if bench is not None:
         _print_measured(bench)
-    elif prefill_ms is None or step_ms is None:
+        return
+    if prefill_ms is None or step_ms is None:
         raise typer.BadParameter("give --prefill-ms and --step-ms, or --from bench.json")
-    else:
-        if verify_token_ms is None:
-            verify_token_ms = TYPICAL_VERIFY_SHARE * step_ms
-        costs = Costs(prefill_ms / 1e3, step_ms / 1e3, verify_token_ms / 1e3)
-        beside = None
-        if drafter_prefill_ms is not None and drafter_step_ms is not None:
-            beside = DrafterCosts(drafter_prefill_ms / 1e3, drafter_step_ms / 1e3)
-        if live:
-            if feed_ms is None:
-                raise typer.BadParameter("give --feed-ms with --live")
-            camera = LiveWindow(frames, window, window if step is None else step, feed_ms / 1e3)
-            survival = Survival.independent(acceptance, draft_tokens)
-            print_live_plan(costs, camera, tokens, survival, beside)
-            return
-        _print_plan(costs, tokens, beside)
-        if picture is not None:
-            _draw(costs, tokens, picture)
+    verify_token_ms = settings.verify_token_ms
+    if verify_token_ms is None:
+        verify_token_ms = TYPICAL_VERIFY_SHARE * step_ms
+    costs = Costs(prefill_ms / 1e3, step_ms / 1e3, verify_token_ms / 1e3)
+    first_ms, later_ms = settings.draft_model_prefill_ms, settings.draft_model_step_ms
+    beside = None
+    if first_ms is not None and later_ms is not None:
+        beside = DrafterCosts(first_ms / 1e3, later_ms / 1e3)
+    if feed_ms is not None:
+        step = settings.window if settings.step is None else settings.step
+        camera = LiveWindow(settings.frames, settings.window, step, feed_ms / 1e3)
+        survival = Survival.independent(settings.acceptance, settings.draft_tokens)
+        print_live_plan(costs, camera, tokens, survival, beside)
+        return
+    _print_plan(costs, tokens, beside)
+    if settings.picture is not None:
+        _draw(costs, tokens, settings.picture)
 
 
 def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:

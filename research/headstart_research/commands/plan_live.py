@@ -1,4 +1,4 @@
-"""`headstart plan --live`: the waits of live cameras, and how many of them an engine holds."""
+"""`headstart plan --feed-ms`: the waits of live cameras, and how many of them an engine holds."""
 
 import json
 from typing import Any

@@ -1,6 +1,7 @@
 """`headstart replay`: measures drafting on logged answers, without a model."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,8 @@ from rich.progress import track
 from rich.table import Table
 
 from headstart.cli.errors import report_errors
+from headstart.cli.settings import SET, CommandSettings, setting
+from headstart_research.commands.options import Also, named_drafters
 
 if TYPE_CHECKING:
     from headstart_research.bench.replay import Replay
@@ -19,16 +22,24 @@ POSITION_WIDTH = 10
 MAX_POSITIONS = 8
 
 
+@dataclass(frozen=True)
+class ReplaySettings(CommandSettings):
+    """How a log is read and drafted for."""
+
+    max_draft: int = setting(32, "Longest draft within an answer.", at_least=0)
+    max_first_draft: int = setting(64, "Longest draft before the first token.", at_least=0)
+    stream_field: str = setting("stream", "The field that says of which stream an answer is.")
+    cut: int | None = setting(
+        None, "Cut the log into streams of so many answers, under way at a time.", at_least=1
+    )
+
+
 @report_errors
 def replay(
     file: Annotated[
         Path,
         typer.Argument(exists=True, dir_okay=False, help="Logged answers, a JSON object a line."),
     ],
-    max_draft: Annotated[int, typer.Option(min=0, help="Longest draft within an answer.")] = 32,
-    max_first_draft: Annotated[
-        int, typer.Option(min=0, help="Longest draft before the first token.")
-    ] = 64,
     tokenizer: Annotated[
         Path | None,
         typer.Option(
@@ -37,48 +48,39 @@ def replay(
             help="A model's directory, for logs of text; by default every word is a token.",
         ),
     ] = None,
-    stream_field: Annotated[
-        str, typer.Option(help="The field that says of which stream an answer is.")
-    ] = "stream",
-    cut: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Cut the log into streams of so many answers, under way at a time."
-        ),
-    ] = None,
-    also: Annotated[
-        list[str] | None,
-        typer.Option(help="Replay this drafter too: ranker, or a class as package.module:Class."),
-    ] = None,
-    bridge: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="Replay this bridge too. Count only answers it was not trained on: --learn-from.",
-        ),
-    ] = None,
+    also: Also = None,
     learn_from: Annotated[
         float,
-        typer.Option(min=0.0, max=0.99, help="Count only what comes after this share of the log."),
+        typer.Option(
+            metavar="SHARE",
+            min=0.0,
+            max=0.99,
+            help="Count only what comes after this share of the log.",
+        ),
     ] = 0.0,
+    given: Annotated[list[str] | None, SET, ReplaySettings] = None,
 ) -> None:
-    """Replay logged answers through every drafter, in order; a drafter sees only earlier answers.
+    """Measure drafters on logged answers, without a model.
 
-    A row holds question and target_tokens (or target_text), and may hold draft_tokens and stream.
-    Prints tables, and one line of JSON last.
+    Answers are replayed in order, and a drafter sees only earlier ones. A row holds question and
+    target_tokens (or target_text), and may hold draft_tokens and stream. Prints tables, and one
+    line of JSON last.
     """
     from headstart_research.bench.log import cut as cut_into_streams
     from headstart_research.bench.log import model_tokens, read_log
     from headstart_research.bench.replay import DraftLimits, methods
     from headstart_research.bench.replay import replay as run
 
-    log = read_log(file, model_tokens(tokenizer) if tokenizer else None, stream_field)
-    if cut is not None:
-        log = cut_into_streams(log, cut)
+    settings = ReplaySettings.read(given)
+    names, bridges = named_drafters(also)
+    if len(bridges) > 1:
+        raise typer.BadParameter("replay takes one bridge: headstart eval tells several apart")
+    log = read_log(file, model_tokens(tokenizer) if tokenizer else None, settings.stream_field)
+    if settings.cut is not None:
+        log = cut_into_streams(log, settings.cut)
     num_streams = len({row.request.stream for row in log})
-    limits = DraftLimits(max_first_draft, max_draft)
-    makers, num_learnt = methods(log, also or (), bridge), int(learn_from * len(log))
+    limits = DraftLimits(settings.max_first_draft, settings.max_draft)
+    makers, num_learnt = methods(log, names, next(iter(bridges), None)), int(learn_from * len(log))
     runs = [
         run(log, make(), limits).after(num_learnt)
         for make in track(makers, "replaying", console=Console(stderr=True), transient=True)

@@ -1,16 +1,18 @@
 """`headstart train`: fits a small drafter to what was collected, or a KV bridge to recordings."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from headstart.cli.clip_options import Sensor
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, quieten
+from headstart.cli.settings import SET, CommandSettings, named_values, setting
+from headstart.cli.terminal import is_verbose, quieten
 from headstart_research.commands import train_memory
-from headstart_research.commands.collect import LAB_CLIPS, clip_source
+from headstart_research.commands.collect import ClipSettings, clip_source
+from headstart_research.commands.options import Folder
 
 app = typer.Typer(help="Train a learned drafter.", no_args_is_help=True, add_completion=False)
 
@@ -23,6 +25,20 @@ def _train() -> None:
     """A group, so that what is trained is named: `headstart train bridge`."""
 
 
+@dataclass(frozen=True)
+class BridgeSettings(CommandSettings):
+    """The network of a bridge, and how it is trained."""
+
+    steps: int = setting(1200, "Steps on the records.", at_least=1)
+    text_steps: int = setting(500, "Steps on the texts.", at_least=1)
+    batch_size: int = setting(32, "Answers a step.", at_least=1)
+    learning_rate: float = setting(1e-3, "AdamW's highest learning rate.")
+    width: int = setting(128, "Of the network; 32 for each of its heads.")
+    layers: int = setting(4, "Of the network.", at_least=1)
+    seed: int = setting(0, "Of weights and order.")
+    threads: int = setting(1, "Cores to use.", at_least=1)
+
+
 @app.command()
 @report_errors
 def bridge(
@@ -32,14 +48,7 @@ def bridge(
         Path | None,
         typer.Option(help="Records of answers without clips, which are learnt first."),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Steps on the records.")] = 1200,
-    text_steps: Annotated[int, typer.Option(min=1, help="Steps on the texts.")] = 500,
-    batch_size: Annotated[int, typer.Option(min=1, help="Answers a step.")] = 32,
-    learning_rate: Annotated[float, typer.Option(help="AdamW's highest learning rate.")] = 1e-3,
-    width: Annotated[int, typer.Option(help="Of the network; 32 for each of its heads.")] = 128,
-    layers: Annotated[int, typer.Option(min=1, help="Of the network.")] = 4,
-    seed: Annotated[int, typer.Option(help="Of weights and order.")] = 0,
-    threads: Annotated[int, typer.Option(min=1, help="Cores to use.")] = 1,
+    given: Annotated[list[str] | None, SET, BridgeSettings] = None,
 ) -> None:
     """Train a bridge. A run that was killed continues when the same command is started again."""
     from headstart_research.bridge.config import BridgeConfig
@@ -47,27 +56,39 @@ def bridge(
     from headstart_research.training.progress import Progress
     from headstart_research.training.schedule import TrainSchedule
 
+    settings = BridgeSettings.read(given)
     console = Console()
     progress = Progress(lambda line: console.print(line, markup=False, highlight=False))
+
+    def schedule(steps: int) -> TrainSchedule:
+        size, rate = settings.batch_size, settings.learning_rate
+        return TrainSchedule(steps, size, rate, seed=settings.seed)
+
     run = BridgeRun(
         records=records,
         output=output,
         sizes=BridgeConfig(
             vocabulary_size=1,
-            width=width,
-            num_layers=layers,
-            num_heads=max(1, width // 32),
-            hidden=4 * width,
+            width=settings.width,
+            num_layers=settings.layers,
+            num_heads=max(1, settings.width // 32),
+            hidden=4 * settings.width,
         ),
-        schedule=TrainSchedule(steps, batch_size, learning_rate, seed=seed),
+        schedule=schedule(settings.steps),
         texts=texts,
-        text_schedule=None
-        if texts is None
-        else TrainSchedule(text_steps, batch_size, learning_rate, seed=seed),
-        num_threads=threads,
+        text_schedule=None if texts is None else schedule(settings.text_steps),
+        num_threads=settings.threads,
     )
     written = run.train(progress.say, progress.of)
     console.print(f"the bridge is in {written}; its card is {written / 'README.md'}")
+
+
+@dataclass(frozen=True)
+class KvSettings(ClipSettings):
+    """What a KV bridge is trained on, and with what."""
+
+    drives: int = setting(40, "How many of the lab's drives.", at_least=2)
+    threads: int = setting(1, "Cores to use.", at_least=1)
 
 
 @app.command()
@@ -80,28 +101,13 @@ def kv(
             "--target", "--model", help="A Video-LLaVA: a directory, or a name on the hub."
         ),
     ],
-    drafter: Annotated[str, typer.Option(help="An EventGPT, whose tower it will read.")],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True,
-            file_okay=False,
-            help="Your recordings with events; without it headstart-lab's drives.",
-        ),
+    draft_model: Annotated[str, typer.Option(help="An EventGPT, whose tower it will read.")],
+    folder: Folder = None,
+    vllm: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An argument of vLLM's, for that tower's engine."),
     ] = None,
-    sensor: Sensor = None,
-    drives: Annotated[int, typer.Option(min=2, help="How many of the lab's drives.")] = 40,
-    clips: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help=f"Seconds of each recording, else all; of each of the lab's drives {LAB_CLIPS}.",
-        ),
-    ] = None,
-    drafter_vllm: Annotated[
-        list[str] | None, typer.Option(help="An engine argument of vLLM's, as name=value.")
-    ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Cores to use.")] = 1,
+    given: Annotated[list[str] | None, SET, KvSettings] = None,
 ) -> None:
     """Train a KV bridge, which guesses what the target computes of a clip from its events.
 
@@ -109,15 +115,16 @@ def kv(
     """
     from headstart_research.kv_bridge.run import KvRun
 
+    settings = KvSettings.read(given)
     console = Console()
     quieten()
     run = KvRun(
         target,
-        drafter,
-        clip_source(folder, [], sensor, drives, clips, held_out=False),
+        draft_model,
+        clip_source(folder, [], settings, held_out=False),
         output,
-        {"use_tqdm_on_load": False, **engine_arguments(drafter_vllm or [])},
-        threads,
+        {"use_tqdm_on_load": is_verbose(), **named_values(vllm, "--vllm")},
+        settings.threads,
     )
     written = run.train(lambda line: console.print(line, markup=False, highlight=False))
     console.print(f"the KV bridge is in {written}; its card is {written / 'README.md'}")

@@ -21,7 +21,7 @@ def memory(
             help="Logged answers, a JSON object a line; or a folder of headstart collect.",
         ),
     ],
-    out: Annotated[Path, typer.Option(dir_okay=False, help="The memory log to write.")],
+    output: Annotated[Path, typer.Argument(dir_okay=False, help="The memory log to write.")],
     tokenizer: Annotated[
         Path | None,
         typer.Option(
@@ -33,8 +33,7 @@ def memory(
         typer.Option(help="Whose answers they are; by default as each row says."),
     ] = None,
 ) -> None:
-    """Make a memory log of logged or collected answers, for an engine to quote from its first
-    question on.
+    """Make a memory log of answers, for an engine to quote from its first question on.
 
     A row of a log holds question and target_tokens (or target_text), and may hold tenant. Give the
     file to an engine as memory_log.
@@ -44,13 +43,13 @@ def memory(
     log = _collected(answers) if answers.is_dir() else _logged(answers, tokenizer)
     if tenant is not None:
         log = [replace(answer, tenant=tenant) for answer in log]
-    written = write_memory_log(out, log)
+    written = write_memory_log(output, log)
     tenants = [answer.tenant for answer in written]
     for name in dict.fromkeys(tenants):
         typer.echo(f"{tenants.count(name)} answers of {repr(name) if name else 'no tenant'}")
     if len(written) < len(log):
         typer.echo(f"{len(log) - len(written)} older answers are left out: memory keeps no more")
-    typer.echo(f"{out}: {out.stat().st_size} bytes")
+    typer.echo(f"{output}: {output.stat().st_size} bytes")
 
 
 def _logged(file: Path, tokenizer: Path | None) -> "list[RememberedAnswer]":

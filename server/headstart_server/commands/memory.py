@@ -1,62 +1,48 @@
 """`headstart memory`: what a server remembers of your streams."""
 
-import shlex
+import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headstart.cli.errors import report_errors
 
-app = typer.Typer(
-    help="What engines remember, and what they forget.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+if TYPE_CHECKING:
+    from headstart_client.memory_client import MemoryClient
+
+app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 Url = Annotated[str, typer.Option(help="The server.")]
-Key = Annotated[
-    str, typer.Option(envvar="HEADSTART_KEY", show_envvar=True, help="A key of the tenant.")
-]
 Stream = Annotated[str, typer.Argument(help="The stream's name.")]
 HERE = "http://127.0.0.1:8000"
+KEY = "HEADSTART_KEY"
+"""The variable with a tenant's key: other users see a command's words, and not its environment."""
 
 
 @app.callback()
 def memory() -> None:
-    """What engines remember, and what they forget."""
+    """See, keep, restore and forget what a server remembers.
+
+    Where a server asks for keys, HEADSTART_KEY holds a key of the tenant's.
+    """
 
 
 @app.command("show")
 @report_errors
-def show(
-    url: Url = HERE,
-    key: Key = "",
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Show no more than so many, by name.")
-    ] = None,
-    cursor: Annotated[
-        str | None, typer.Option(help="Show those after this one; what a shown page ends with.")
-    ] = None,
-) -> None:
+def show(url: Url = HERE) -> None:
     """Show what a server remembers of your streams."""
-    from headstart_client.memory_client import MAX_LISTED, MemoryClient
-
-    client, num_shown = MemoryClient(url, key), 0
-    while True:
-        said = client.page(cursor, limit or MAX_LISTED)
-        _show_rows(said["data"])
-        num_shown += len(said["data"])
-        cursor = said["cursor"]
-        if cursor is None or limit is not None:
-            break
-    if cursor is not None:
-        typer.echo(f"there are more: --cursor {shlex.quote(cursor)}")
+    client = _client(url)
+    said = client.page()
+    num_shown = _show_rows(said["data"])
+    while said["cursor"] is not None:
+        said = client.page(said["cursor"])
+        num_shown += _show_rows(said["data"])
     typer.echo(f"{num_shown} streams; answers are kept for {said['keep_days']:g} days")
 
 
-def _show_rows(rows: list[dict[str, Any]]) -> None:
+def _show_rows(rows: list[dict[str, Any]]) -> int:
     for row in rows:
         until = datetime.fromtimestamp(row["newest_s"], UTC) if "newest_s" in row else None
         typer.echo(
@@ -64,22 +50,26 @@ def _show_rows(rows: list[dict[str, Any]]) -> None:
             f" {row['stored_bytes']} stored"
             + ("" if until is None else f", the last {until:%Y-%m-%d %H:%M:%S} UTC")
         )
+    return len(rows)
+
+
+def _client(url: str) -> "MemoryClient":
+    from headstart_client.memory_client import MemoryClient
+
+    return MemoryClient(url, os.environ.get(KEY, ""))
 
 
 @app.command("export")
 @report_errors
 def export(
     stream: Stream,
-    out: Annotated[Path, typer.Option(dir_okay=False, help="The file to write.")],
+    file: Annotated[Path, typer.Argument(dir_okay=False, help="The file to write.")],
     url: Url = HERE,
-    key: Key = "",
 ) -> None:
     """Write what a server remembers of a stream to a file, sealed by the server."""
-    from headstart_client.memory_client import MemoryClient
-
-    sealed = MemoryClient(url, key).export(stream)
-    out.write_bytes(sealed)
-    typer.echo(f"{out}: {len(sealed)} bytes")
+    sealed = _client(url).export(stream)
+    file.write_bytes(sealed)
+    typer.echo(f"{file}: {len(sealed)} bytes")
 
 
 @app.command("restore")
@@ -90,15 +80,12 @@ def restore(
         Path, typer.Argument(exists=True, dir_okay=False, help="What an export has written.")
     ],
     url: Url = HERE,
-    key: Key = "",
 ) -> None:
     """Have a server remember an exported stream, under the same name or another.
 
     Under another name, a new camera begins with what another of yours has seen.
     """
-    from headstart_client.memory_client import MemoryClient
-
-    said = MemoryClient(url, key).restore(stream, file.read_bytes())
+    said = _client(url).restore(stream, file.read_bytes())
     typer.echo(f"{said['stream']} remembers {said['answers']} answers of {said['from']}")
 
 
@@ -108,15 +95,12 @@ def forget(
     stream: Annotated[str | None, typer.Argument(help="The stream's name.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All of your streams.")] = False,
     url: Annotated[list[str] | None, typer.Option(help="A server; repeatable.")] = None,
-    key: Key = "",
 ) -> None:
     """Have servers forget a stream, or all of yours: the engine, and the store behind it."""
-    from headstart_client.memory_client import MemoryClient
-
     if (stream is None) != every:
         raise typer.BadParameter("name a stream, or say --all")
     for each in url or [HERE]:
-        client = MemoryClient(each, key)
+        client = _client(each)
         if stream is None:
             client.forget_all()
         else:

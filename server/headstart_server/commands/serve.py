@@ -2,69 +2,53 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headstart.cli.errors import report_errors
+from headstart.cli.options import DraftModel, TargetIfGiven, Vllm
 from headstart.cli.phases import Start
-from headstart.cli.starting import engine_arguments
-from headstart.cli.terminal import divert, terminal
+from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
+from headstart.cli.terminal import divert
 from headstart.errors import EngineMissingError
 from headstart_server.settings import Settings, SettingsError
 
 
+@dataclass(frozen=True)
+class ServeSettings(CommandSettings):
+    """Entries of [server] in the settings' file that are tried without a file."""
+
+    max_draft_tokens: int | None = setting(
+        None, "Longest draft that one pass verifies, else 32; 0 turns drafting off.", at_least=0
+    )
+    log: Path | None = setting(None, "Access log, one line of JSON per request; else stderr.")
+    answer_log: Path | None = setting(
+        None, "A directory; answers are kept there, a log a tenant, to learn from."
+    )
+    compare: bool | None = setting(None, "Also start vLLM alone, for live cameras to compare with.")
+
+
 @report_errors
 def serve(
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "--model",
-            help="The model that answers: a directory, or a name on the hub.",
-        ),
-    ] = None,
-    drafter: Annotated[
-        str | None, typer.Option(help="An EventGPT that drafts from the events of requests.")
-    ] = None,
+    target: TargetIfGiven = None,
     config: Annotated[
-        Path | None, typer.Option(exists=True, help="Settings as TOML; flags override it.")
+        Path | None, typer.Option(exists=True, help="Settings as TOML; options override it.")
     ] = None,
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on.", show_default=Settings.host)
+        str | None,
+        typer.Option(help="Address to listen on.", show_default=Settings.host),
     ] = None,
     port: Annotated[
         int | None, typer.Option(help="Port to listen on.", show_default=str(Settings.port))
     ] = None,
-    max_draft_tokens: Annotated[
-        int | None,
-        typer.Option(min=0, help="Draft tokens verified in one pass; 0 turns drafting off."),
-    ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="Access log, one line of JSON per request; else stderr.")
-    ] = None,
-    answer_log: Annotated[
-        Path | None,
-        typer.Option(help="A directory; answers are kept there, a log a tenant, to learn from."),
-    ] = None,
-    demo: Annotated[
-        Path | None, typer.Option(help="A directory of clips that the page offers.")
-    ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Also start vLLM alone, for live cameras to compare with."),
-    ] = False,
     open_: Annotated[
         bool, typer.Option("--open", help="Let clients in without keys (it opens no page).")
     ] = False,
-    vllm: Annotated[
-        list[str] | None,
-        typer.Option(help="An argument of vLLM's own, as name=value; repeatable."),
-    ] = None,
-    drafter_vllm: Annotated[
-        list[str] | None, typer.Option(help="The same, for the drafter's engine.")
+    demo: Annotated[
+        Path | None, typer.Option(help="A directory of clips that the page offers.")
     ] = None,
     print_vllm_flags: Annotated[
         bool,
@@ -72,9 +56,9 @@ def serve(
             "--print-vllm-flags", help="Print the command that starts vLLM's own server, and exit."
         ),
     ] = False,
-    verbose: Annotated[
-        bool, typer.Option(help="Show vLLM's own messages on a terminal too.")
-    ] = False,
+    draft_model: DraftModel = None,
+    vllm: Vllm = None,
+    given: Annotated[list[str] | None, SET, ServeSettings] = None,
 ) -> None:
     """Serve a model over HTTP until SIGTERM, which lets requests in flight finish."""
     try:
@@ -86,23 +70,21 @@ def serve(
         ) from error
 
     settings = Settings.read(config) if config is not None else Settings()
-    given: dict[str, Any] = {
+    wanted: dict[str, Any] = {
+        **vars(ServeSettings.read(given)),
         "target": target,
-        "drafter": drafter,
+        "drafter": draft_model,
         "host": host,
         "port": port,
-        "max_draft_tokens": max_draft_tokens,
-        "log": log,
-        "answer_log": answer_log,
         "demo": demo,
         "open": open_ or None,
-        "compare": compare or None,
     }
+    arguments, beside = engine_arguments(vllm)
     settings = replace(
         settings,
-        **{name: value for name, value in given.items() if value is not None},
-        vllm={**settings.vllm, **engine_arguments(vllm or [])},
-        drafter_vllm={**settings.drafter_vllm, **engine_arguments(drafter_vllm or [])},
+        **{name: value for name, value in wanted.items() if value is not None},
+        vllm={**settings.vllm, **arguments},
+        drafter_vllm={**settings.drafter_vllm, **beside},
     )
     if not settings.target:
         raise SettingsError("no target: give --target, or target under [server] in the settings")
@@ -128,7 +110,7 @@ def serve(
             err=True,
         )
     server.check_start(settings)
-    shown = terminal() if verbose else divert()
+    shown = divert()
     with Start(shown, settings.target).shown() as start:
 
         def on_up(addresses: Sequence[str]) -> None:

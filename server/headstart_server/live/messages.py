@@ -63,7 +63,7 @@ class Watched(Body):
     """Whether words are sent as they come, drafted ones before they are certain."""
     compare: bool = False
     """Whether vLLM alone is asked about each window too; the server must have been started with
-    ``--compare``."""
+    ``compare``."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

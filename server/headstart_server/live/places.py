@@ -55,8 +55,8 @@ class CameraPlaces:
             await self._decoder.check_grammar(tenant, grammar)
         if wanted.compare and self._bare is None:
             raise bad_request(
-                "this server has no engine to compare with: start it with --compare, or leave"
-                " compare out"
+                "this server has no engine to compare with: start it with --set"
+                " compare=true, or leave compare out"
             )
         if self._taken.total() >= self._limits.max_live:
             metrics.TURNED_AWAY.labels("full").inc()

@@ -9,7 +9,7 @@ import typer
 
 from headstart.cli import ask, doctor, watch
 from headstart.cli.plugins import PluginGroup
-from headstart.cli.terminal import terminal
+from headstart.cli.terminal import set_verbose, terminal
 from headstart.cli.version import print_version
 from headstart.engine.interrupts import ENDED
 
@@ -33,8 +33,17 @@ def headstart(
             "--version", callback=print_version, is_eager=True, help="Print the version, and exit."
         ),
     ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            envvar="HEADSTART_VERBOSE",
+            help="Show vLLM's own messages, whatever the command: headstart --verbose ask ...",
+        ),
+    ] = False,
 ) -> None:
     """Show the help where no command is given."""
+    set_verbose(verbose)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

@@ -1,35 +1,41 @@
-"""Commands that other packages add to `headstart`, loaded when they are called."""
+"""The commands of `headstart`: its own, those that other packages add, and the help of each."""
 
+import copy
+import inspect
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from headstart.cli.errors import report_errors
+from headstart.cli.settings import settings_of
 from headstart.errors import HeadstartError
 
 ENTRY_POINTS = "headstart.commands"
 """The entry point group under which a package registers its commands."""
+HELP_ALL = "--help-all"
 PANELS = {
-    "Start here": ("demo", "lab", "doctor"),
-    "Cameras and clips": ("ask", "watch", "serve", "events", "memory"),
-    "Measure and plan": ("bench", "replay", "plan", "gpu-report"),
-    "Train": ("collect", "train", "eval"),
+    "What most people need": ("doctor", "demo", "ask", "watch", "serve", "bench"),
+    "Recordings, memories, models to try with": ("events", "memory", "lab"),
+    "Measure and plan": ("plan", "replay", "gpu-report"),
+    "Learned drafters": ("collect", "train", "eval"),
 }
 """The order of the help. Commands of packages that are not installed are named too."""
-_INSTALL_LAB = "in a checkout of headstart: pip install ./lab"
-_INSTALL_SERVER = "pip install 'headstart[server]'"
-_INSTALL_RESEARCH = "pip install 'headstart[research]'"
+_LAB = "in a checkout of headstart: pip install ./lab"
+_SERVER = "pip install 'headstart[server]'"
+_RESEARCH = "pip install 'headstart[research]'"
 HOW_TO_INSTALL = {
-    "demo": _INSTALL_LAB,
-    "lab": _INSTALL_LAB,
+    **dict.fromkeys(("demo", "lab"), _LAB),
     "events": "pip install 'headstart[events]'",
-    "serve": _INSTALL_SERVER,
-    "memory": _INSTALL_SERVER,
+    **dict.fromkeys(("serve", "memory"), _SERVER),
     **dict.fromkeys(
-        ("bench", "replay", "plan", "gpu-report", "collect", "train", "eval"), _INSTALL_RESEARCH
+        ("bench", "replay", "plan", "gpu-report", "collect", "train", "eval"), _RESEARCH
     ),
 }
 
@@ -52,9 +58,9 @@ class PluginGroup(TyperGroup):
             command = _refusing(f"headstart {cmd_name} is not installed: {how}")
         if command is not None:
             command.name = cmd_name
-            command.rich_help_panel = next(
-                (panel for panel, names in PANELS.items() if cmd_name in names), None
-            )
+            panels = (panel for panel, names in PANELS.items() if cmd_name in names)
+            command.rich_help_panel = next(panels, None)
+            _shown_well(command)
         return command
 
 
@@ -85,3 +91,53 @@ def _refusing(message: str) -> Any:
         raise HeadstartError(message)
 
     return get_command(app)
+
+
+def _shown_well(command: Any) -> None:
+    """Have a command, and those below it, show what most people need, and `--help-all` the rest."""
+    for inner in getattr(command, "commands", {}).values():
+        _shown_well(inner)
+    if command.help:  # typer would keep the ends of a docstring's lines
+        paragraphs = inspect.cleandoc(command.help).split("\n\n")
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    if not any(HELP_ALL in each.opts for each in command.params):
+        whole = copy.copy(_help_all())
+        whole.hidden = not any(each.hidden for each in command.params)
+        command.params.append(whole)
+
+
+@cache
+def _help_all() -> Any:
+    """The flag, made as typer makes every option."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def command(
+        help_all: bool = typer.Option(
+            False,
+            HELP_ALL,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option and setting, and exit.",
+        ),
+    ) -> None: ...
+
+    return get_command(app).params[0]
+
+
+def _show_all(context: typer.Context, is_asked: bool) -> None:
+    if not is_asked:
+        return
+    whole: Any = copy.copy(context.command)
+    whole.params = [copy.copy(each) for each in whole.params if HELP_ALL not in each.opts]
+    for each in whole.params:
+        each.hidden = False
+    typer.echo(whole.get_help(context), nl=False)
+    if (settings := settings_of(whole.callback)) is not None:
+        table = Table.grid(padding=(0, 2))
+        for name, meaning in settings.rows():
+            table.add_row(name, meaning)
+        panel = Panel(table, title="--set NAME=VALUE", title_align="left", border_style="dim")
+        Console().print(panel, markup=False, highlight=False)
+    raise typer.Exit

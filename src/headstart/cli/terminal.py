@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -39,6 +40,7 @@ class Terminal:
 
 
 _diverted: Terminal | None = None
+_is_verbose = False
 
 
 class _OwnWarnings(logging.StreamHandler[TextIO]):
@@ -59,13 +61,35 @@ def terminal() -> Terminal:
     return Terminal(sys.stdout, sys.stderr) if _diverted is None else _diverted
 
 
+def is_verbose() -> bool:
+    """Whether vLLM's own messages are to be seen: ``headstart --verbose COMMAND``."""
+    return _is_verbose
+
+
+def set_verbose(is_wanted: bool) -> None:
+    """Decide it for this process."""
+    global _is_verbose
+    _is_verbose = is_wanted
+
+
+def quieten() -> None:
+    """Leave the terminal to the answer. In the environment, so that engine processes hear it."""
+    if _is_verbose:
+        return
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    warnings.simplefilter("ignore")
+
+
 def divert() -> Terminal:
     """From now on and to the end of the process, all but `terminal` goes to a file.
 
-    Not where standard error is no terminal. The file stays: an error may be understood later.
+    Not where standard error is no terminal, nor with ``--verbose``. The file stays: an error may be
+    understood later.
     """
     global _diverted
-    if _diverted is not None or not sys.stderr.isatty():
+    if _diverted is not None or _is_verbose or not sys.stderr.isatty():
         return terminal()
     file, name = tempfile.mkstemp(prefix="headstart-", suffix=".log")
     sys.stdout.flush()

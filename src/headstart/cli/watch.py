@@ -3,22 +3,31 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
 
-from headstart.cli.ask import parse_schema, read_schema
-from headstart.cli.clip_options import Frames, Sensor
+from headstart.cli.ask import read_schema
 from headstart.cli.errors import report_errors
-from headstart.cli.starting import engine_arguments, start_headstart
+from headstart.cli.options import (
+    AskSettings,
+    DraftModel,
+    Frames,
+    JsonSchema,
+    MaxTokens,
+    Target,
+    Vllm,
+)
+from headstart.cli.settings import SET, setting
+from headstart.cli.starting import start_headstart
 from headstart.cli.terminal import terminal
 from headstart.cli.watch_output import OutputForm, output_of
 from headstart.engine.interrupts import interrupts_kept
-from headstart.engine.question import Manner
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of
@@ -45,6 +54,17 @@ class Asked(StrEnum):
     CHANGED = "changed"
 
 
+@dataclass(frozen=True)
+class WatchSettings(AskSettings):
+    """How cameras are watched, beside what is asked."""
+
+    at_least: float | None = setting(None, "With --when changed: ask every so many seconds anyway.")
+    speed: float | None = setting(None, "Play files so many times as fast as they were taken.")
+    mqtt_discovery: bool = setting(
+        False, "With --mqtt: have Home Assistant make a sensor of each source."
+    )
+
+
 @report_errors
 def watch(
     words: Annotated[
@@ -56,42 +76,45 @@ def watch(
             " to ask, in quotes.",
         ),
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target", "--model", help="A vision model of vLLM's: a directory, or a name."
-        ),
-    ],
+    target: Target,
     window: Annotated[float, typer.Option(help="Seconds that a question sees.")] = 2.0,
     step: Annotated[
         float | None,
         typer.Option(help="Seconds from one window's start to the next; by default the window."),
     ] = None,
     frames: Frames = None,
-    system: Annotated[str, typer.Option(help="A system prompt.")] = "",
     when: Annotated[
         Asked, typer.Option(help="Ask about every window, or where events show a change.")
     ] = Asked.ALWAYS,
-    at_least: Annotated[
-        float | None, typer.Option(help="With --when changed: ask every so many seconds anyway.")
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EVENTS",
+            help="Events beside a source: a recording, camera for an event camera that is plugged"
+            " in, or simulated for events made from the frames; as often as there are sources.",
+        ),
     ] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option("--json", help="A JSON schema, or a file of one; answers are JSON like it."),
-    ] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 256,
+    schema: JsonSchema = None,
+    max_tokens: MaxTokens = 256,
     max_windows: Annotated[
-        int | None, typer.Option(min=1, help="End after so many answers, of all sources.")
+        int | None,
+        typer.Option(metavar="N", min=1, help="End after so many answers, of all sources."),
     ] = None,
     output: Annotated[
-        OutputForm | None, typer.Option(help="By default text on a terminal, else jsonl.")
+        OutputForm | None,
+        typer.Option(hidden=True, help="By default text on a terminal, else jsonl."),
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(dir_okay=False, help="Append answers to a file that headstart replay reads."),
+        typer.Option(
+            hidden=True,
+            dir_okay=False,
+            help="Append answers to a file that headstart replay reads.",
+        ),
     ] = None,
     hook: Annotated[
-        str | None, typer.Option(help="An address that each answer is posted to, as JSON.")
+        str | None,
+        typer.Option(hidden=True, help="An address that each answer is posted to, as JSON."),
     ] = None,
     mqtt: Annotated[
         str | None,
@@ -100,57 +123,25 @@ def watch(
             help="A broker that each answer is published to: mqtt://USER:PASSWORD@HOST/PREFIX.",
         ),
     ] = None,
-    mqtt_discovery: Annotated[
-        bool,
-        typer.Option(
-            "--mqtt-discovery",
-            help="With --mqtt: have Home Assistant make a sensor of each source.",
-        ),
-    ] = False,
-    events: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Events beside a source: a recording, camera for an event camera that is plugged"
-            " in, or simulated for events made from the frames; as often as there are sources."
-        ),
-    ] = None,
-    sensor: Sensor = None,
-    speed: Annotated[
-        float | None, typer.Option(help="Play files so many times as fast as they were taken.")
-    ] = None,
-    drafter: Annotated[
-        str | None, typer.Option(help="An EventGPT that drafts from events, beside the target.")
-    ] = None,
-    max_draft_tokens: Annotated[
-        int, typer.Option(min=0, help="Longest draft that one pass verifies; 0 turns drafting off.")
-    ] = 32,
-    vllm: Annotated[
-        list[str] | None,
-        typer.Option(help="An engine argument of vLLM's own, as name=value; repeatable."),
-    ] = None,
-    drafter_vllm: Annotated[
-        list[str] | None, typer.Option(help="As --vllm, for the drafter's engine.")
-    ] = None,
-    verbose: Annotated[bool, typer.Option(help="Show vLLM's own messages.")] = False,
+    draft_model: DraftModel = None,
+    vllm: Vllm = None,
+    given: Annotated[list[str] | None, SET, WatchSettings] = None,
 ) -> None:
-    """Answer a question about every window of cameras, with the wait from its last frame.
+    """Answer a question about every window of cameras.
 
-    Ends with the sources, or with Ctrl-C.
+    Shows the wait from a window's last frame. Ends with the sources, or with Ctrl-C.
     """
+    settings = WatchSettings.read(given)
     names, question = _split(words)
     windows = Windows(window, step)
-    make_when = _when(when, at_least, bool(events))
-    if mqtt_discovery and mqtt is None:
-        raise LiveError("--mqtt-discovery goes with --mqtt: name a broker, or leave the option out")
-    given_schema = None if schema is None else _schema(schema)
-    arguments, drafter_arguments = (
-        engine_arguments(vllm or []),
-        engine_arguments(drafter_vllm or []),
-    )
+    make_when = _when(when, settings.at_least, bool(events))
+    if settings.mqtt_discovery and mqtt is None:
+        raise LiveError("mqtt_discovery goes with --mqtt: name a broker, or leave the setting out")
+    json_schema = None if schema is None else read_schema(schema)
     waits: deque[float] = deque(maxlen=MAX_WAITS)
     with ExitStack() as ending:
         with interrupts_kept():
-            sources = _sources(names, speed, events or [], sensor)
+            sources = _sources(names, settings, events or [])
         for source in sources:
             ending.callback(source.close)
         log = None if record is None else ending.enter_context(AnswerLog(record))
@@ -158,18 +149,10 @@ def watch(
         if hook is not None:
             sinks["hook"] = ending.enter_context(Hook(hook))
         if mqtt is not None:
-            sinks["mqtt"] = ending.enter_context(MqttPublisher(mqtt, has_discovery=mqtt_discovery))
+            publisher = MqttPublisher(mqtt, has_discovery=settings.mqtt_discovery)
+            sinks["mqtt"] = ending.enter_context(publisher)
         headstart = ending.enter_context(
-            start_headstart(
-                target,
-                drafter,
-                max_draft_tokens,
-                arguments,
-                drafter_arguments,
-                num_frames=frames,
-                manner=Manner(system),
-                verbose=verbose,
-            )
+            start_headstart(target, settings, draft_model=draft_model, num_frames=frames, vllm=vllm)
         )
         out = output_of(output)
         with interrupts_kept():
@@ -180,7 +163,7 @@ def watch(
                 windows=windows,
                 when=make_when,
                 max_tokens=max_tokens,
-                schema=given_schema,
+                schema=json_schema,
                 on_shown=out.on_shown,
             )
         try:
@@ -245,7 +228,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], str]:
 def _when(asked: Asked, at_least: float | None, has_events: bool) -> Callable[[], When]:
     if asked is Asked.ALWAYS:
         if at_least is not None:
-            raise LiveError("--at-least is for --when changed: every window is asked about")
+            raise LiveError("at_least is for --when changed: every window is asked about")
         return Always
     if not has_events:
         raise LiveError(
@@ -255,14 +238,7 @@ def _when(asked: Asked, at_least: float | None, has_events: bool) -> Callable[[]
     return lambda: WhenChanged(at_least)
 
 
-def _schema(given: str) -> dict[str, Any]:
-    is_text = given.lstrip().startswith("{")
-    return parse_schema(given, "--json") if is_text else read_schema(Path(given))
-
-
-def _sources(
-    names: Sequence[str], speed: float | None, events: Sequence[str], sensor: str | None
-) -> list[Source]:
+def _sources(names: Sequence[str], settings: WatchSettings, events: Sequence[str]) -> list[Source]:
     if list(events) == [SIMULATED]:
         events = [SIMULATED] * len(names)
     if events and len(events) != len(names):
@@ -270,8 +246,8 @@ def _sources(
             f"{len(events)} times --events for {len(names)} sources: give one for each, in the same"
             f" order, or {SIMULATED} for all"
         )
-    size = None if sensor is None else SensorSize.parse(sensor)
-    sources = [_source(name, speed) for name in names]
+    size = None if settings.sensor is None else SensorSize.parse(settings.sensor)
+    sources = [_source(name, settings.speed) for name in names]
     for number, given in enumerate(events):
         sources[number] = events_beside(given, size)(sources[number])
     return sources
@@ -281,5 +257,5 @@ def _source(name: str, speed: float | None) -> Source:
     if speed is None:
         return open_source(name)
     if not Path(name).is_file():
-        raise LiveError(f"--speed is for files, and {name} is none: leave it away")
+        raise LiveError(f"speed is for files, and {name} is none: leave it out")
     return video_file(name, speed=speed)
