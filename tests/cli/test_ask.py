@@ -4,8 +4,8 @@ from rich.console import Console
 
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.cli.screen import AnswerScreen
-from headstart.cli.timeline import stage_table, verdict_table
+from headstart.cli.ask import stage_table, verdict_table
+from headstart.cli.output import AnswerText, answer_screen
 from headstart.speculation.draft import Draft, Verdict
 
 
@@ -59,18 +59,28 @@ def test_each_draft_is_drawn_with_its_verdict():
 
 def test_elsewhere_than_on_a_terminal_only_confirmed_text_is_printed():
     console = Console(width=100, force_terminal=False)
-    with console.capture() as capture, AnswerScreen(console) as screen:
+    with console.capture() as capture, answer_screen(console) as show:
         for shown in (Preview("The car", "memory"), Confirmed("The "), Retracted("car")):
-            screen.show(shown)
-        screen.show(Confirmed("bus."))
+            show(shown)
+        show(Confirmed("bus."))
     assert capture.get() == "The bus.\n"
-    assert (screen.text.confirmed, screen.text.preview) == ("The bus.", "")
 
 
 def test_on_a_terminal_drafted_words_are_dim():
     console = Console(width=100, force_terminal=True, color_system="standard")
-    with console.capture() as capture, AnswerScreen(console) as screen:
-        screen.show(Preview("The car", "memory"))
-        screen.show(Confirmed("The "))
-        assert (screen.text.confirmed, screen.text.preview) == ("The ", "car")
+    with console.capture() as capture, answer_screen(console) as show:
+        show(Preview("The car", "memory"))
+        show(Confirmed("The "))
     assert "The \x1b[2mcar" in capture.get()
+
+
+def test_a_preview_that_is_confirmed_or_taken_back_is_no_longer_one():
+    text = AnswerText()
+    for shown, kept in (
+        (Preview("The car", "memory"), ("", "The car")),
+        (Confirmed("The "), ("The ", "car")),
+        (Retracted("car"), ("The ", "")),
+        (Confirmed("bus."), ("The bus.", "")),
+    ):
+        text.add(shown)
+        assert (text.confirmed, text.preview) == kept

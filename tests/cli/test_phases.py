@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli.phases import BEGINNINGS, Phases
+from headstart.cli.starting import BEGINNINGS, Phases
 
 
 def test_each_phase_takes_the_seconds_until_the_next_begins():

@@ -15,8 +15,7 @@ NOISE = "import os; os.write(2, b'nanobind: leaked 514 functions!\\n')"
 PROGRAM = f"""
 import atexit, logging, subprocess, sys, warnings
 import typer
-from headstart.cli.errors import report_errors
-from headstart.cli.terminal import divert, terminal
+from headstart.cli.terminal import divert, report_errors, terminal
 from headstart.errors import EngineStartError
 
 def noise():

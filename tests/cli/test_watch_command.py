@@ -18,8 +18,8 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.cli import app
+from headstart.cli.output import JsonLines, TextLines
 from headstart.cli.watch import summary
-from headstart.cli.watch_output import JsonLines, TextLines
 from headstart.live.answer_log import AnswerLog, row_of
 from headstart.live.session import LiveCounts
 from headstart.live.sinks.mqtt_connection import topic_name

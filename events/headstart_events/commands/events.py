@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from headstart.cli.errors import report_errors
 from headstart.cli.options import ClipTimes, Sensor, clip_times
 from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
 from headstart.errors import MediaError, UnknownSensorError
 from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
 from headstart.media.video import count_frames, stream_frames, write_frames

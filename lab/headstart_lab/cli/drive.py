@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headstart.cli.errors import report_errors
+from headstart.cli.terminal import report_errors
 from headstart_lab.errors import LabError
 
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from headstart.cli.errors import report_errors
-from headstart.cli.phases import Start
-from headstart.cli.terminal import divert, quieten
+from headstart.cli.starting import shown_start
+from headstart.cli.terminal import divert, quieten, report_errors
 from headstart.errors import EngineMissingError
 
 DRIVE_S = 60
@@ -83,10 +82,10 @@ def demo(
         )
         page = f"http://{HOST}:{port}/live"
         server.check_start(settings)
-        with Start(shown, "the demo").shown() as start:
+        with shown_start(shown, "the demo") as up:
 
             def on_up(_addresses: Sequence[str]) -> None:
-                start.up()
+                up()
                 console.print(f"[bold]{page}[/]  (Ctrl-C ends it)")
                 if browser:  # it may wait for a browser to start, and the server must not
                     threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()

@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from headstart.cli.errors import report_errors
 from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headstart.cli.errors import report_errors
 from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
 from headstart_lab.errors import LabError
 
 

@@ -11,10 +11,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.errors import report_errors
 from headstart.cli.options import DraftModel, TargetIfGiven, Vllm
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
-from headstart.cli.terminal import is_verbose, quieten
+from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 from headstart_research.bench.result import BenchResult

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headstart.cli.errors import report_errors
 from headstart.cli.options import DraftModel, Target, Vllm
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
-from headstart.cli.terminal import is_verbose, quieten
+from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart.engine.interrupts import interrupts_kept
 from headstart.errors import CollectError
 from headstart.media.events import SensorSize

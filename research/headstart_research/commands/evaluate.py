@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from headstart.cli.errors import report_errors
+from headstart.cli.terminal import report_errors
 from headstart_research.commands.options import Also, named_drafters
 
 if TYPE_CHECKING:

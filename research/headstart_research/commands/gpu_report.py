@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headstart.cli.errors import report_errors
 from headstart.cli.options import Target
 from headstart.cli.settings import SET, CommandSettings, named_values, setting
+from headstart.cli.terminal import report_errors
 from headstart.errors import BenchError
 from headstart_research.commands.options import Questions
 

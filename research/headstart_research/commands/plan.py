@@ -9,8 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.errors import report_errors
 from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
 from headstart.errors import PlanningError
 from headstart_research.commands.plan_live import print_live_plan
 from headstart_research.planning.costs import Costs, DrafterCosts

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from headstart.cli.errors import report_errors
 from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
 from headstart_research.commands.options import Also, named_drafters
 
 if TYPE_CHECKING:

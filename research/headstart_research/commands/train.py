@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headstart.cli.errors import report_errors
 from headstart.cli.settings import SET, CommandSettings, named_values, setting
-from headstart.cli.terminal import is_verbose, quieten
+from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart_research.commands import train_memory
 from headstart_research.commands.collect import ClipSettings, clip_source
 from headstart_research.commands.options import Folder

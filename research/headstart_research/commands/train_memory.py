@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headstart.cli.errors import report_errors
+from headstart.cli.terminal import report_errors
 
 if TYPE_CHECKING:
     from headstart.speculation.memory_log import RememberedAnswer

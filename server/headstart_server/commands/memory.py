@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headstart.cli.errors import report_errors
+from headstart.cli.terminal import report_errors
 
 if TYPE_CHECKING:
     from headstart_client.memory_client import MemoryClient

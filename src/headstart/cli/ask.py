@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from headstart.cli.errors import report_errors
+from headstart.answers.timeline import STAGE_COLOURS, Stage, Timeline
 from headstart.cli.options import (
     AskSettings,
     ClipTimes,
@@ -20,15 +23,17 @@ from headstart.cli.options import (
     Vllm,
     clip_times,
 )
-from headstart.cli.screen import AnswerScreen
+from headstart.cli.output import answer_screen
 from headstart.cli.settings import SET
 from headstart.cli.starting import start_headstart
-from headstart.cli.terminal import terminal
-from headstart.cli.timeline import stage_table, verdict_table
+from headstart.cli.terminal import report_errors, terminal
 from headstart.engine.question import schema_text
 from headstart.errors import MediaError, SchemaError
 from headstart.media.clip import ClipFiles
 from headstart.media.events import SensorSize
+from headstart.speculation.draft import Verdict
+
+_BAR_WIDTH = 40
 
 if TYPE_CHECKING:
     from headstart.answers.answer import Answer
@@ -113,11 +118,11 @@ async def _show(
 ) -> "Answer":
     from headstart.answers.answer import Answer
 
-    with AnswerScreen(out) as screen:
+    with answer_screen(out) as show:
         async for event in headstart.stream(files, question, max_tokens=max_tokens, schema=schema):
             if isinstance(event, Answer):
                 return event
-            screen.show(event)
+            show(event)
     raise AssertionError("a stream ends with its answer")
 
 
@@ -133,3 +138,50 @@ def read_schema(given: str) -> dict[str, Any]:
         ) from error
     schema_text(schema)
     return dict(schema)
+
+
+def stage_table(timeline: Timeline, beside: Timeline | None = None) -> Table:
+    """One row a stage, with a bar on a time axis that both timelines share."""
+    every = [timeline] if beside is None else [timeline, beside]
+    start_s, end_s = min(each.start_s for each in every), max(each.end_s for each in every)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stage")
+    table.add_column("ms", justify="right")
+    table.add_column("", no_wrap=True)
+    for each in every:
+        if each is beside:
+            table.add_section()
+            table.add_row("drafter", "", "", style="bold")
+        for stage in Stage:
+            bar = _bar(each, stage, start_s, _BAR_WIDTH / (end_s - start_s))
+            table.add_row(stage, f"{each.duration_s(stage) * 1e3:.1f}", bar)
+        table.add_row("between", f"{each.between_stages_s * 1e3:.1f}", "", style="dim")
+        table.add_row("total", f"{each.total_s * 1e3:.1f}", "", style="bold")
+    return table
+
+
+def _bar(timeline: Timeline, stage: Stage, start_s: float, cells_a_second: float) -> Text:
+    cells = [" "] * _BAR_WIDTH
+    for span in timeline.spans:
+        if span.stage is stage and span.duration_s > 0:
+            start = min(int((span.start_s - start_s) * cells_a_second), _BAR_WIDTH - 1)
+            stop = min(start + max(1, round(span.duration_s * cells_a_second)), _BAR_WIDTH)
+            cells[start:stop] = "█" * (stop - start)
+    return Text("".join(cells), style=STAGE_COLOURS[stage])
+
+
+def verdict_table(verdicts: Sequence[Verdict], start_s: float) -> Table:
+    """One row a draft: its source, when it was made, where it begins, how much was accepted."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("drafts")
+    table.add_column("made at ms", justify="right")
+    table.add_column("after", justify="right")
+    table.add_column("", no_wrap=True)
+    for verdict in verdicts:
+        draft, num_accepted = verdict.draft, verdict.num_accepted
+        bar = Text("█" * num_accepted, style="green")
+        bar.append("░" * (len(draft.tokens) - num_accepted), style="red")
+        bar.append(f" {num_accepted} of {len(draft.tokens)}")
+        made_at_ms = f"{(draft.made_at_s - start_s) * 1e3:.1f}"
+        table.add_row(draft.source, made_at_ms, f"token {draft.start}", bar)
+    return table

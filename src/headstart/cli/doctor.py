@@ -4,7 +4,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.errors import report_errors
+from headstart.cli.terminal import report_errors
 from headstart.doctor.findings import Health, inspect
 
 _MARKS = {Health.OK: "[green]ok[/]", Health.OPTIONAL: "[yellow]--[/]", Health.BROKEN: "[red]no[/]"}

@@ -13,8 +13,8 @@ from rich.table import Table
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from headstart.cli.errors import report_errors
 from headstart.cli.settings import settings_of
+from headstart.cli.terminal import report_errors
 from headstart.errors import HeadstartError
 
 ENTRY_POINTS = "headstart.commands"

@@ -1,4 +1,4 @@
-"""A command's terminal, kept for the command's own words.
+"""A command's terminal, kept for the command's own words; its errors are some of them.
 
 vLLM, Triton, transformers and the end of the interpreter print dozens of lines that a person at a
 terminal can do nothing with, in this process and in others, from Python and from C. `divert` leads
@@ -11,13 +11,21 @@ import os
 import re
 import sys
 import tempfile
+import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TextIO
+from typing import ParamSpec, TextIO, TypeVar
 
+import typer
 from rich.file_proxy import FileProxy
 
+from headstart.errors import EngineStartError, HeadstartError
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 NUM_LINES = 6
 _CAUSE = re.compile(r"^\S*(Error|Exception|Exit)\b: |\b(ERROR|CRITICAL)\b")
 _PLACE = re.compile(r"^\s|^Traceback |^File ")
@@ -110,14 +118,33 @@ def _kept(stream: TextIO) -> TextIO:
     return os.fdopen(kept, "w", buffering=1, encoding=stream.encoding, errors=stream.errors)
 
 
+def report_errors(command: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Wrap a command to print a `HeadstartError` and exit with 1; others keep their traceback."""
+
+    @wraps(command)
+    def reporting(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return command(*args, **kwargs)
+        except HeadstartError as error:
+            shown = terminal()
+            shown.say(f"error: {error}")
+            if shown.log is not None and isinstance(error, EngineStartError):
+                shown.say(f"What vLLM said last, of {shown.log}:")
+                for line in cause(shown.log):
+                    shown.say(f"  {line}")
+            raise typer.Exit(code=1) from error
+        except Exception:
+            if terminal().log is None:
+                raise
+            traceback.print_exc(file=terminal().err)  # Python's own would be diverted
+            raise typer.Exit(code=1) from None
+
+    return reporting
+
+
 def cause(log: Path) -> list[str]:
     """The last lines of a log that say why something failed; the very last, where none does."""
-    lines = [
-        _PREFIX.sub("", line).rstrip()
-        for line in log.read_text(errors="replace").splitlines()
-        if _CAUSE.search(line)
-    ]
-    said = [line for line in lines if line and not _PLACE.match(line)]
-    if not said:
-        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return list(dict.fromkeys(said))[-NUM_LINES:]
+    lines = log.read_text(errors="replace").splitlines()
+    causes = (_PREFIX.sub("", line).rstrip() for line in lines if _CAUSE.search(line))
+    said = [line for line in causes if line and not _PLACE.match(line)]
+    return list(dict.fromkeys(said or filter(str.strip, lines)))[-NUM_LINES:]

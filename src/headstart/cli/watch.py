@@ -13,7 +13,6 @@ import numpy as np
 import typer
 
 from headstart.cli.ask import read_schema
-from headstart.cli.errors import report_errors
 from headstart.cli.options import (
     AskSettings,
     DraftModel,
@@ -23,10 +22,10 @@ from headstart.cli.options import (
     Target,
     Vllm,
 )
+from headstart.cli.output import OutputForm, output_of
 from headstart.cli.settings import SET, setting
 from headstart.cli.starting import start_headstart
-from headstart.cli.terminal import terminal
-from headstart.cli.watch_output import OutputForm, output_of
+from headstart.cli.terminal import report_errors, terminal
 from headstart.engine.interrupts import interrupts_kept
 from headstart.errors import LiveError
 from headstart.live import watching

@@ -1,18 +1,18 @@
-"""Prints the answers of watched cameras: as text with previews, or as lines of JSON."""
+"""Prints answers as they come: confirmed text bright, previews dim; or as lines of JSON."""
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Self
 
 import typer
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from headstart.answers.preview import Shown
-from headstart.cli.screen import AnswerText
+from headstart.answers.preview import Confirmed, Preview, Retracted, Shown
 from headstart.cli.terminal import terminal
 from headstart.live.answer_log import row_of
 from headstart.live.window_question import WindowAnswer
@@ -20,25 +20,56 @@ from headstart.live.window_question import WindowAnswer
 REFRESHES_PER_SECOND = 12
 
 
+class AnswerText:
+    """The two texts that a reader keeps: the certain one, and the previewed one after it."""
+
+    def __init__(self) -> None:
+        self.confirmed, self.preview = "", ""
+
+    def add(self, shown: Shown) -> None:
+        match shown:
+            case Preview(text=text):
+                self.preview += text
+            case Retracted():
+                self.preview = ""
+            case Confirmed(text=text):
+                self.confirmed += text
+                continues = self.preview.startswith(text)
+                self.preview = self.preview[len(text) :] if continues else ""
+
+    def __rich__(self) -> Text:
+        return Text(self.confirmed).append(self.preview, style="dim")
+
+
+@contextmanager
+def answer_screen(console: Console) -> Iterator[Callable[[Shown], None]]:
+    """Show one answer as it comes; only confirmed text where the output is no terminal."""
+    if console.is_terminal:
+        text = AnswerText()
+        with Live(text, console=console, auto_refresh=False) as live:
+
+            def draw(shown: Shown) -> None:
+                text.add(shown)
+                live.refresh()
+
+            yield draw
+        return
+
+    def write(shown: Shown) -> None:
+        if isinstance(shown, Confirmed):
+            console.print(shown.text, end="", markup=False, highlight=False)
+
+    try:
+        yield write
+    finally:
+        console.print()
+
+
 class OutputForm(StrEnum):
-    """What is printed for an answer."""
+    """What is printed for an answer about a window."""
 
     TEXT = "text"
     JSONL = "jsonl"
-
-
-class AnswerOutput(Protocol):
-    """Prints answers."""
-
-    @property
-    def on_shown(self) -> Callable[[str, Shown], None] | None:
-        """Takes a stream's words as they come, from any thread, at once; None: not of interest."""
-
-    def print(self, answer: WindowAnswer) -> None:
-        """Print an answer that has ended."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
 
 
 class JsonLines:
@@ -73,6 +104,7 @@ class TextLines:
 
     @property
     def on_shown(self) -> Callable[[str, Shown], None] | None:
+        """Takes a stream's words as they come, from any thread; None where nothing is drawn."""
         return self._show if self._console.is_terminal else None
 
     def __enter__(self) -> Self:
@@ -84,6 +116,7 @@ class TextLines:
         self._live.stop()
 
     def print(self, answer: WindowAnswer) -> None:
+        """Print an answer that has ended."""
         with self._lock:
             if (text := self._under_way.get(answer.stream)) is not None:
                 # The next answer may have begun: its words stay.
@@ -110,7 +143,7 @@ class TextLines:
             )
 
 
-def output_of(form: OutputForm | None) -> AnswerOutput:
+def output_of(form: OutputForm | None) -> TextLines | JsonLines:
     """Where no form is asked for, text on a terminal and JSON elsewhere."""
     console = Console(file=terminal().out, highlight=False)
     if form is None:
