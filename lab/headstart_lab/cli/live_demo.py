@@ -37,9 +37,10 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     compare: Annotated[bool, typer.Option(help="Ask vLLM alone too.")] = True,
 ) -> None:
-    """Watch a drive live with the lab pair, beside vLLM alone, on a page in the browser.
+    """Watch a drive live on a page, beside vLLM alone.
 
-    Everything is on this machine and stays there. Ctrl-C ends it.
+    The lab pair answers about each window of it, in your browser. Everything is on this machine
+    and stays there. Ctrl-C ends it.
     """
     try:
         from headstart_server import server

@@ -68,7 +68,7 @@ def gpu_report(
     ] = None,
     given: Annotated[list[str] | None, SET, ReportSettings] = None,
 ) -> None:
-    """Check words and measure time on this machine's card, into one file to send.
+    """Check words and times on this card, into one file to send.
 
     Compares headstart's answers with bare vLLM's, eager and with captured graphs, then times both
     in turn: from files, and live. A part that fails is kept with its reason and the others go on;

@@ -59,7 +59,10 @@ def serve(
     vllm: Vllm = None,
     given: Annotated[list[str] | None, SET, ServeSettings] = None,
 ) -> None:
-    """Serve a model over HTTP until SIGTERM, which lets requests in flight finish."""
+    """Serve a model over HTTP, to many cameras and tenants.
+
+    Until SIGTERM, which lets requests in flight finish.
+    """
     try:
         from headstart_server import server
     except ModuleNotFoundError as error:

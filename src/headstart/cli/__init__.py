@@ -46,7 +46,7 @@ def headstart(
         typer.Option(
             "--verbose",
             envvar="HEADSTART_VERBOSE",
-            help="Show vLLM's own messages, whatever the command: headstart --verbose ask ...",
+            help="Show vLLM's own messages, as in headstart --verbose ask ...",
         ),
     ] = False,
 ) -> None:

@@ -68,7 +68,11 @@ def ask(
     vllm: Vllm = None,
     given: Annotated[list[str] | None, SET, AskSettings] = None,
 ) -> None:
-    """Answer one question about a clip: a video, a recording of events, or both."""
+    """Answer one question about a clip.
+
+    A clip is a video, still pictures or a recording of events; or the first and the last together.
+    Shows the words as they come, then where the time went and what became of each draft.
+    """
     if video is None and not picture and events is None:
         raise MediaError(
             "there is no clip to ask about: give --video, --picture or --events, e.g."

@@ -12,7 +12,10 @@ _MARKS = {Health.OK: "[green]ok[/]", Health.OPTIONAL: "[yellow]--[/]", Health.BR
 
 @report_errors
 def doctor() -> None:
-    """Check the installation; exit with 1 if it cannot answer questions."""
+    """Check the installation, and say what mends it.
+
+    Exits with 1 if it cannot answer questions.
+    """
     console = Console()
     findings = inspect()
     table = Table(box=None, pad_edge=False, show_header=False)

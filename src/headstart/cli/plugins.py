@@ -20,24 +20,21 @@ from headstart.errors import HeadstartError
 ENTRY_POINTS = "headstart.commands"
 """The entry point group under which a package registers its commands."""
 HELP_ALL = "--help-all"
-PANELS = {
-    "What most people need": ("doctor", "demo", "ask", "watch", "serve", "bench"),
-    "Recordings, memories, models to try with": ("events", "memory", "lab"),
-    "Measure and plan": ("plan", "replay", "gpu-report"),
-    "Learned drafters": ("collect", "train", "eval"),
-}
-"""The order of the help. Commands of packages that are not installed are named too."""
 _LAB = "in a checkout of headstart: pip install ./lab"
-_SERVER = "pip install 'headstart[server]'"
-_RESEARCH = "pip install 'headstart[research]'"
-HOW_TO_INSTALL = {
-    **dict.fromkeys(("demo", "lab"), _LAB),
-    "events": "pip install 'headstart[events]'",
-    **dict.fromkeys(("serve", "memory"), _SERVER),
-    **dict.fromkeys(
-        ("bench", "replay", "plan", "gpu-report", "collect", "train", "eval"), _RESEARCH
-    ),
+_SERVER, _EVENTS, _RESEARCH = (
+    f"pip install 'headstart[{extra}]'" for extra in ("server", "events", "research")
+)
+PANELS: dict[str, dict[str, str]] = {
+    "What most people need": {
+        **{"doctor": "", "demo": _LAB, "ask": "", "watch": "", "serve": _SERVER},
+        "bench": _RESEARCH,
+    },
+    "Recordings, memories, models to try with": {"events": _EVENTS, "memory": _SERVER, "lab": _LAB},
+    "Measure and plan": dict.fromkeys(("plan", "replay", "gpu-report"), _RESEARCH),
+    "Learned drafters": dict.fromkeys(("collect", "train", "eval"), _RESEARCH),
 }
+"""The commands in the order of the help, each with what installs it where it is not there."""
+_INSTALLS = {name: how for names in PANELS.values() for name, how in names.items()}
 
 
 class PluginGroup(TyperGroup):
@@ -45,17 +42,15 @@ class PluginGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of all commands: those of the help's panels, then others'."""
-        known = [name for names in PANELS.values() for name in names]
-        return [*known, *sorted(entry_points(group=ENTRY_POINTS).names - set(known))]
+        return [*_INSTALLS, *sorted(entry_points(group=ENTRY_POINTS).names - _INSTALLS.keys())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name, or None."""
         command: Any = super().get_command(ctx, cmd_name)
         if command is None and (plugins := entry_points(group=ENTRY_POINTS, name=cmd_name)):
             command = _loaded(next(iter(plugins)))
-        elif command is None and cmd_name in HOW_TO_INSTALL:
-            how = HOW_TO_INSTALL[cmd_name]
-            command = _refusing(f"headstart {cmd_name} is not installed: {how}")
+        elif command is None and cmd_name in _INSTALLS:
+            command = _refusing(f"headstart {cmd_name} is not installed: {_INSTALLS[cmd_name]}")
         if command is not None:
             command.name = cmd_name
             panels = (panel for panel, names in PANELS.items() if cmd_name in names)

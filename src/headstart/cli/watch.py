@@ -97,7 +97,9 @@ def watch(
     max_tokens: MaxTokens = 256,
     max_windows: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="End after so many answers, of all sources."),
+        typer.Option(
+            metavar="N", min=1, hidden=True, help="End after so many answers, of all sources."
+        ),
     ] = None,
     output: Annotated[
         OutputForm | None,
@@ -112,8 +114,7 @@ def watch(
         ),
     ] = None,
     hook: Annotated[
-        str | None,
-        typer.Option(hidden=True, help="An address that each answer is posted to, as JSON."),
+        str | None, typer.Option(help="An address that each answer is posted to, as JSON.")
     ] = None,
     mqtt: Annotated[
         str | None,
