@@ -60,7 +60,7 @@ def test_a_signature_is_as_it_is_written():
 
 def test_a_field_has_the_words_below_it_and_those_of_its_base():
     docs = source.docs_of_fields("headstart_server.live.messages")
-    assert docs["Watched"]["question"] == "Asked about every window."
-    assert docs["Start"]["question"] == docs["Watched"]["question"]
+    assert docs["CameraRequest"]["question"] == "Asked about every window."
+    assert docs["Start"]["question"] == docs["CameraRequest"]["question"]
     assert "sensor" in docs["Start"]
-    assert "sensor" not in docs["Watched"]
+    assert "sensor" not in docs["CameraRequest"]

@@ -36,10 +36,9 @@ from headstart_server.connections.uvicorn_protocols import bound_connections
 from headstart_server.entrance import Entrance
 from headstart_server.gateway import Gateway
 from headstart_server.heartbeat import Heartbeat
+from headstart_server.live.camera_resources import CameraSlots
 from headstart_server.live.camera_routes import CameraRoutes
-from headstart_server.live.cameras import Cameras
-from headstart_server.live.places import CameraPlaces
-from headstart_server.live.registry import CameraRegistry
+from headstart_server.live.cameras import CameraRegistry, SocketCameras
 from headstart_server.live.route import LiveRoute
 from headstart_server.media import connector
 from headstart_server.media.decoder import MediaDecoder
@@ -166,9 +165,9 @@ class HeadstartMiddleware:
         if (view := _view(config, settings)).num_frames is not None:
             target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
             bare = getattr(state.args, "headstart_bare", None)
-            places = CameraPlaces(target, entrance, decoder, room, limits, bare)
-            cameras = Cameras(places, limits, access_log.note_error)
-            registry = CameraRegistry(places, settings.cameras, limits, access_log)
+            slots = CameraSlots(target, entrance, decoder, room, limits, bare)
+            cameras = SocketCameras(slots, limits, access_log.note_error)
+            registry = CameraRegistry(slots, settings.cameras, limits, access_log)
             parts.callback(registry.close)
             kinds = (cameras, registry)
             metrics.LIVE_WAITING.set_function(lambda: sum(kind.num_waiting for kind in kinds))

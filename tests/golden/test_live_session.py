@@ -18,7 +18,7 @@ from headstart.media.annex_b import Codec, can_begin
 from headstart_client import live_client
 from headstart_client.live_answer import LiveAnswer
 from headstart_client.wire import Media, MediaKind, pack_events, unpack_events
-from headstart_server.live.kept_answers import UnacknowledgedAnswers
+from headstart_server.live.answer_buffer import UnacknowledgedAnswers
 from headstart_server.live.messages import (
     answer_message,
     error_message,

@@ -8,9 +8,9 @@ import pytest
 
 from headstart_client.wire import CloseCode
 from headstart_server.live import answer_stream
+from headstart_server.live.answer_buffer import MAX_KEPT, AnswerBuffer
 from headstart_server.live.answer_stream import AnswerStream
-from headstart_server.live.kept_answers import MAX_KEPT, NewestAnswers
-from headstart_server.live.outgoing import MOST_WAITING, Outgoing
+from headstart_server.live.send_queue import MOST_WAITING, SendQueue
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import ClientDisconnectedError, RequestContext
 from rig.waiting import until
@@ -22,14 +22,14 @@ class Listened:
     stream = "front"
 
     def __init__(self) -> None:
-        self.outgoing: Outgoing | None = None
+        self.queue: SendQueue | None = None
         self.after: int | None = None
 
-    def attach(self, outgoing: Outgoing, number: int) -> None:
-        self.outgoing, self.after = outgoing, number
+    def attach(self, queue: SendQueue, number: int) -> None:
+        self.queue, self.after = queue, number
 
-    def detach(self, outgoing: Outgoing) -> bool:
-        self.outgoing = None
+    def detach(self, queue: SendQueue) -> bool:
+        self.queue = None
         return True
 
 
@@ -68,24 +68,24 @@ def serving(camera: Listened, client: Client, check_key=lambda: None) -> "asynci
     return asyncio.ensure_future(AnswerStream(context, camera, check_key).serve(7))
 
 
-async def listening(camera: Listened) -> Outgoing:
-    while camera.outgoing is None:
+async def listening(camera: Listened) -> SendQueue:
+    while camera.queue is None:
         await asyncio.sleep(0)
-    return camera.outgoing
+    return camera.queue
 
 
 def test_messages_become_events_and_an_answer_has_its_number_as_id():
     async def run() -> Client:
         camera, client = Listened(), Client()
         served = serving(camera, client)
-        outgoing = await listening(camera)
+        queue = await listening(camera)
         assert camera.after == 7
-        outgoing.tell({"type": "answer", "number": 8, "text": "two\n\nlines"})
-        outgoing.mention({"type": "preview", "number": 9, "text": "a"})
-        outgoing.tell({"type": "ended"})
-        outgoing.finish(CloseCode.ENDED)
+        queue.send({"type": "answer", "number": 8, "text": "two\n\nlines"})
+        queue.send_if_room({"type": "preview", "number": 9, "text": "a"})
+        queue.send({"type": "ended"})
+        queue.finish(CloseCode.ENDED)
         await served
-        assert camera.outgoing is None
+        assert camera.queue is None
         return client
 
     client = asyncio.run(run())
@@ -105,12 +105,12 @@ def test_a_comment_is_sent_while_nothing_else_is(monkeypatch):
         camera, client = Listened(), Client()
         served = serving(camera, client)
         await until(lambda: client.read.count(b":\n\n") >= 3)
-        (await listening(camera)).tell({"type": "answer", "number": 8})
+        (await listening(camera)).send({"type": "answer", "number": 8})
         await until(client.events)
         client.left.set()
         with pytest.raises(ClientDisconnectedError):
             await served
-        assert camera.outgoing is None
+        assert camera.queue is None
 
     asyncio.run(run())
 
@@ -121,12 +121,12 @@ def test_a_reader_that_takes_nothing_is_given_up(monkeypatch):
     async def run() -> None:
         camera, client = Listened(), Client()
         served = serving(camera, client)
-        outgoing = await listening(camera)
+        queue = await listening(camera)
         client.reads.clear()
-        outgoing.tell({"type": "answer", "number": 8})
+        queue.send({"type": "answer", "number": 8})
         with pytest.raises(ClientDisconnectedError):
             await served
-        assert camera.outgoing is None
+        assert camera.queue is None
 
     asyncio.run(run())
 
@@ -143,7 +143,7 @@ def test_a_revoked_key_ends_the_stream_with_an_error(monkeypatch):
     async def run() -> Client:
         camera, client = Listened(), Client()
         await serving(camera, client, check)
-        assert camera.outgoing is None
+        assert camera.queue is None
         return client
 
     client = asyncio.run(run())
@@ -155,11 +155,11 @@ def test_a_revoked_key_ends_the_stream_with_an_error(monkeypatch):
 
 def test_what_waits_for_a_reader_is_bounded():
     async def run() -> None:
-        outgoing = Outgoing()
+        queue = SendQueue()
         for number in range(2 * MOST_WAITING):
-            outgoing.tell({"type": "answer", "number": number})
+            queue.send({"type": "answer", "number": number})
         got = 0
-        while not isinstance(message := await outgoing.next(), CloseCode):
+        while not isinstance(message := await queue.next(), CloseCode):
             got += 1
         assert (got, message) == (MOST_WAITING, CloseCode.TRY_LATER)
 
@@ -168,7 +168,7 @@ def test_what_waits_for_a_reader_is_bounded():
 
 def test_the_newest_answers_are_kept_whoever_reads():
     async def run() -> None:
-        kept = NewestAnswers()
+        kept = AnswerBuffer()
         for number in range(1, MAX_KEPT + 11):
             await asyncio.wait_for(kept.wait_for_room(), 1)
             assert kept.add({"type": "answer"})["number"] == number

@@ -75,13 +75,13 @@ def test_a_stream_outlasts_the_time_of_a_request_and_is_not_in_flight(tmp_path):
         registry, client = Registry(), Client()
         made = gateway(tmp_path, registry)
         served = asking(made, client, "GET", f"{CAMERAS}/x/answers", **{"last-event-id": "3"})
-        outgoing = await listening(registry.camera)
+        queue = await listening(registry.camera)
         assert registry.camera.after == 3
         await turn(10 * Limits().request_s)
         assert not served.done()
         assert made.entrance.admission.num_in_flight == 0
-        outgoing.tell({"type": "answer", "number": 4})
-        outgoing.finish(CloseCode.ENDED)
+        queue.send({"type": "answer", "number": 4})
+        queue.finish(CloseCode.ENDED)
         await served
         assert [event["id"] for event in client.events()] == ["4"]
         made.close()

@@ -13,7 +13,7 @@ from headstart.live.windows import GrowingWindows, Windows
 from headstart.media.events import Events, SensorSize
 from headstart_client.wire import Media, MediaKind, pack_events
 from headstart_server.entrance import Entrance
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.socket_intake import MAX_LOSSES, SocketIntake
 from headstart_server.media.decoder import DecodedPicture
 from headstart_server.media.room import MediaRoom
@@ -77,8 +77,8 @@ class Stuck:
 def intake(live: Windowed, decoder: Decoder, **limits) -> SocketIntake:
     bounds = Limits(min_free_bytes=1, **limits)
     entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
-    gate = Gate("", entrance, decoder, MediaRoom(bounds), bounds)
-    return SocketIntake(gate, live, lambda refusal: None)
+    context = TenantContext("", entrance, decoder, MediaRoom(bounds), bounds)
+    return SocketIntake(context, live, lambda refusal: None)
 
 
 async def play(made: SocketIntake, live: Windowed, times_us: list[int], pause) -> None:
@@ -157,7 +157,7 @@ def test_frames_that_hold_too_much_memory_are_let_go():
         times_us = [number * SLOT_US for number in range(3 * NUM_SLOTS)]
         await play(made, live, times_us, at_once)
         made.close()
-        assert made._gate.room.num_bytes == 0
+        assert made._context.room.num_bytes == 0
         return made
 
     made = asyncio.run(run())
@@ -170,7 +170,7 @@ def test_short_of_memory_no_window_begins():
 
     async def run() -> dict[str, int]:
         made = intake(live, Decoder(random.Random(3)))
-        made._gate = replace(made._gate, entrance=SimpleNamespace(memory=HIGH))
+        made._context = replace(made._context, entrance=SimpleNamespace(memory=HIGH))
         await play(made, live, [0, SLOT_US, 4 * SLOT_US], at_once)
         return dict(made.reasons)
 

@@ -12,7 +12,7 @@ from headstart.live.windows import Windows
 from headstart.media.annex_b import Codec
 from headstart_client.wire import Media, MediaKind
 from headstart_server.entrance import Entrance
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.socket_intake import MAX_UNREADABLE, SocketIntake
 from headstart_server.media.decoder import MediaDecoder
 from headstart_server.media.room import MediaRoom
@@ -58,11 +58,11 @@ class EncodedCamera:
         bounds = Limits(min_free_bytes=1, **limits)
         entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
         decoder = MediaDecoder(sandbox.pool, bounds)
-        gate = Gate("", entrance, decoder, MediaRoom(bounds), bounds)
+        context = TenantContext("", entrance, decoder, MediaRoom(bounds), bounds)
         self.live = Windowed(Windows(0.4, step_s))
         self.told: list[str] = []
         self.intake = SocketIntake(
-            gate, self.live, lambda refusal: self.told.append(refusal.message), codec=codec
+            context, self.live, lambda refusal: self.told.append(refusal.message), codec=codec
         )
 
     def put(self, packet: bytes, slot: int, kind: MediaKind = MediaKind.ENCODED) -> None:

@@ -9,8 +9,7 @@ from headstart_client.wire import PATH, SUBPROTOCOL
 from headstart_server import auth
 from headstart_server.access_log import AccessLog
 from headstart_server.entrance import Entrance
-from headstart_server.live.handshake_delays import EACH_S, NUM_FREE, HandshakeDelays
-from headstart_server.live.route import LiveRoute
+from headstart_server.live.route import EACH_S, NUM_FREE, ConnectBackoff, LiveRoute
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import RequestContext
@@ -141,7 +140,7 @@ def test_a_refused_handshake_is_logged(tmp_path):
 
 
 class NoCameras:
-    """In place of `Cameras`: no socket here comes so far."""
+    """In place of `SocketCameras`: no socket here comes so far."""
 
     async def drain(self) -> None:
         pass
@@ -155,7 +154,7 @@ class Sockets:
         entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
         self.log = AccessLog(tmp_path / "log")
         self.route = LiveRoute(settings, entrance, NoCameras(), self.log)
-        self.route._delays = HandshakeDelays(Clock())
+        self.route._backoff = ConnectBackoff(Clock())
 
     async def open(self, said: dict, sent: list[dict]) -> None:
         """Open one that says this, and serve it to its end."""
@@ -220,6 +219,6 @@ def test_who_leaves_without_a_refusal_waits_for_nothing(tmp_path):
             served = asyncio.ensure_future(sockets.open(LEAVING, sent))
             await settle()
             assert served.done(), "without the clock going on"
-        assert len(sockets.route._delays) == 0
+        assert len(sockets.route._backoff) == 0
 
     run_turned(run())

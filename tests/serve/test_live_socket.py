@@ -7,8 +7,7 @@ import pytest
 
 from headstart_client.wire import SUBPROTOCOL, CloseCode
 from headstart_server.live import socket as live_socket
-from headstart_server.live.reading_pace import ReadingPace
-from headstart_server.live.socket import LiveSocket
+from headstart_server.live.socket import LiveSocket, ReadLimit
 from headstart_server.request_context import RequestContext
 from headstart_server.settings import Limits
 from tests.serve.test_quota import Clock
@@ -64,8 +63,8 @@ class Turned(Clock):
         self.heard_s: list[float] = []
         self.socket: LiveSocket | None = None
 
-    def of(self, limits: Limits) -> ReadingPace:
-        return ReadingPace(limits, self)
+    def of(self, limits: Limits) -> ReadLimit:
+        return ReadLimit(limits, self)
 
     async def sleep(self, seconds: float) -> None:
         self.heard_s.append(self.socket._heard_s - self.now_s)
@@ -75,7 +74,7 @@ class Turned(Clock):
 @pytest.fixture
 def turned(monkeypatch) -> Turned:
     clock = Turned()
-    monkeypatch.setattr(live_socket, "ReadingPace", clock.of)
+    monkeypatch.setattr(live_socket, "ReadLimit", clock.of)
     monkeypatch.setattr(live_socket, "time", SimpleNamespace(monotonic=clock))
     monkeypatch.setattr(asyncio, "sleep", clock.sleep)
     return clock
@@ -128,7 +127,7 @@ def test_only_what_a_camera_was_refused_for_counts_as_a_refusal(code, is_over, w
 
     async def run() -> bool:
         socket = socket_of(silent, send)
-        socket._outgoing.finish(code)
+        socket._queue.finish(code)
         await socket._serve(SimpleNamespace(is_over=is_over, counts=dict))
         return socket.was_refused
 

@@ -6,9 +6,9 @@ import pytest
 
 from headstart_server.access_log import AccessLog
 from headstart_server.camera_access import CameraAccess
-from headstart_server.live import registry as registry_module
+from headstart_server.live import cameras as cameras_module
+from headstart_server.live.cameras import CameraRegistry
 from headstart_server.live.messages import Registration
-from headstart_server.live.registry import CameraRegistry
 from headstart_server.settings import Limits
 
 ACCESS = CameraAccess.of({"hosts": ["camera"], "hooks": ["http://home"]})
@@ -21,8 +21,8 @@ WANTED = Registration(
 )
 
 
-class Places:
-    """Counts the places that are taken."""
+class Slots:
+    """Counts the slots that are taken."""
 
     num_taken = 0
 
@@ -33,23 +33,23 @@ class Places:
         self.num_taken -= 1
 
 
-def test_a_camera_that_cannot_be_made_gives_its_place_back(monkeypatch):
+def test_a_camera_that_cannot_be_made_gives_its_slot_back(monkeypatch):
     def exhausted(url: str) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(registry_module, "open_sink", exhausted)
-    places = Places()
-    registry = CameraRegistry(places, ACCESS, Limits(), access_log=AccessLog(None))
+    monkeypatch.setattr(cameras_module, "open_sink", exhausted)
+    slots = Slots()
+    registry = CameraRegistry(slots, ACCESS, Limits(), access_log=AccessLog(None))
     with pytest.raises(RuntimeError):
         asyncio.run(registry.register("north", WANTED))
-    assert places.num_taken == 0
+    assert slots.num_taken == 0
     assert registry.of("north") == []
 
 
 def test_cameras_share_the_processors_by_their_tenants(monkeypatch):
     opened = []
-    monkeypatch.setattr(registry_module, "open_camera", lambda *_, **more: opened.append(more))
-    registry = CameraRegistry(Places(), ACCESS, Limits(), access_log=AccessLog(None))
+    monkeypatch.setattr(cameras_module, "open_camera", lambda *_, **more: opened.append(more))
+    registry = CameraRegistry(Slots(), ACCESS, Limits(), access_log=AccessLog(None))
     for tenant in ("north", "south"):
         with pytest.raises(AttributeError):  # there is no camera
             asyncio.run(registry.register(tenant, WANTED))

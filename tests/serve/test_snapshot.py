@@ -6,8 +6,8 @@ import io
 import numpy as np
 import PIL.Image
 
-from headstart_server.live import snapshot
-from headstart_server.live.snapshot import Snapshot
+from headstart_server.live import source_camera
+from headstart_server.live.source_camera import Snapshot
 
 
 def grey(level: int, height: int = 720, width: int = 1280) -> np.ndarray:
@@ -29,13 +29,13 @@ def test_it_is_small_and_keeps_its_shape():
 
 
 def test_however_many_ask_few_are_encoded(monkeypatch):
-    monkeypatch.setattr(snapshot, "FRESH_S", 3600.0)
+    monkeypatch.setattr(source_camera, "FRESH_S", 3600.0)
 
     async def run() -> None:
         made = Snapshot()
         pictures = await asyncio.gather(*(made.of(grey(level)) for level in range(100)))
         assert len(set(pictures)) == 1
-        monkeypatch.setattr(snapshot, "FRESH_S", 0.0)
+        monkeypatch.setattr(source_camera, "FRESH_S", 0.0)
         assert seen(await made.of(grey(77)))[1] == 77
 
     asyncio.run(run())

@@ -13,7 +13,7 @@ from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Windows
 from headstart_server.entrance import Entrance
 from headstart_server.live import source_intake
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.source_intake import MAX_WAITING, SourceIntake
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
@@ -51,7 +51,10 @@ def intake(live: Windowed, source: Script, *, simulate: bool = False, **limits) 
     bounds = Limits(min_free_bytes=1, **limits)
     entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
     return SourceIntake(
-        Gate("", entrance, None, MediaRoom(bounds), bounds), live, source, simulate=simulate
+        TenantContext("", entrance, None, MediaRoom(bounds), bounds),
+        live,
+        source,
+        simulate=simulate,
     )
 
 
@@ -70,7 +73,7 @@ def played(num_windows: int = 5, *, simulate: bool = False, prepare=None, **limi
         live.end()
         made.close()
         made.shut()
-        assert made._gate.room.num_bytes == 0
+        assert made._context.room.num_bytes == 0
         return made
 
     with nothing_left():
@@ -103,7 +106,7 @@ def test_memory_counts_what_waits_before_the_windows_and_loses_them_whole():
 
 def test_short_of_memory_no_window_begins():
     def run_short(made: SourceIntake) -> None:
-        made._gate = replace(made._gate, entrance=SimpleNamespace(memory=HIGH))
+        made._context = replace(made._context, entrance=SimpleNamespace(memory=HIGH))
 
     live, made = played(prepare=run_short)
     assert (len(live.ended), dict(made.reasons)) == (0, {"memory": 5})
@@ -156,7 +159,7 @@ def test_what_comes_after_the_close_is_not_taken_and_the_thread_ends():
         source.tell(Arrival(FRAME, SLOT_US))
         await asyncio.to_thread(made.shut)
         assert made.newest is None
-        assert made._gate.room.num_bytes == 0
+        assert made._context.room.num_bytes == 0
 
     with nothing_left():
         asyncio.run(run())

@@ -6,7 +6,7 @@ import pytest
 
 from headstart.live.windows import Windows
 from headstart_server.entrance import Entrance
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.window_intake import MAX_AT_ONCE, WindowIntake
 from headstart_server.media.room import MediaRoom
 from headstart_server.quota import Quota
@@ -23,8 +23,8 @@ def began(
     """Which windows begin of pictures whose times run so fast, and why the others do not."""
     bounds = Limits(min_free_bytes=1, **limits)
     entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds, clock), lambda said: None)
-    gate = Gate("", entrance, None, MediaRoom(bounds), bounds)
-    intake = WindowIntake(gate, SimpleNamespace(windows=WINDOWS), simulate=False, clock=clock)
+    context = TenantContext("", entrance, None, MediaRoom(bounds), bounds)
+    intake = WindowIntake(context, SimpleNamespace(windows=WINDOWS), simulate=False, clock=clock)
     begun, refused = [], []
     for number in range(num_windows):
         why = intake._charge(number)

@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from headstart_client.wire import CloseCode
 from headstart_server.live.messages import Message, error_message
-from headstart_server.live.outgoing import Outgoing
+from headstart_server.live.send_queue import SendQueue
 from headstart_server.live.source_camera import SourceCamera
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import ClientDisconnectedError, RequestContext
@@ -34,21 +34,21 @@ class AnswerStream:
     ) -> None:
         """``check_key`` raises a refusal once the reader's key is no longer valid."""
         self._context, self._camera, self._check_key = context, camera, check_key
-        self._outgoing = Outgoing()
+        self._queue = SendQueue()
 
     async def serve(self, number: int) -> None:
         """Send what comes, beginning with the answers after ``number``."""
         self._context.details |= {"stream": self._camera.stream}
         start = {"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": HEADERS}
         await self._context.send(start)
-        self._camera.attach(self._outgoing, number)
+        self._camera.attach(self._queue, number)
         try:
             await self._serve()
         except RefusedError as refusal:
             self._context.details["refused"] = refusal.message
             await self._send(_event(error_message(refusal, is_last=True)))
         finally:
-            self._camera.detach(self._outgoing)
+            self._camera.detach(self._queue)
         await self._send(b"", more_body=False)
 
     async def _serve(self) -> None:
@@ -70,7 +70,7 @@ class AnswerStream:
             message: Message | CloseCode | None = None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(IDLE_S):
-                    message = await self._outgoing.next()
+                    message = await self._queue.next()
             if isinstance(message, CloseCode):
                 return
             await self._send(b":\n\n" if message is None else _event(message))

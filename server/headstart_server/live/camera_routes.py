@@ -7,8 +7,8 @@ from headstart_server import metrics
 from headstart_server.asgi import send_json, send_whole
 from headstart_server.entrance import Entrance
 from headstart_server.live.answer_stream import AnswerStream
+from headstart_server.live.cameras import CameraRegistry
 from headstart_server.live.messages import read_registration
-from headstart_server.live.registry import CameraRegistry
 from headstart_server.refusal import RefusedError, bad_request, too_much
 from headstart_server.request_context import RequestContext
 from headstart_server.routes import CAMERA_ANSWERS, CAMERA_PICTURE, CAMERAS, Route
@@ -38,8 +38,8 @@ class CameraRoutes:
             case "POST", _:
                 wanted = read_registration(body, self._settings.limits)
                 camera = await registry.register(tenant, wanted)
-                place = [(b"location", f"{CAMERAS}/{camera.id}".encode())]
-                await send_json(send, HTTPStatus.CREATED, camera.described(), place)
+                where = [(b"location", f"{CAMERAS}/{camera.id}".encode())]
+                await send_json(send, HTTPStatus.CREATED, camera.described(), where)
             case "DELETE", _:
                 registry.remove(tenant, id)
                 await send_json(send, HTTPStatus.OK, {"id": id, "deleted": True})
@@ -70,9 +70,7 @@ class CameraRoutes:
         try:
             await AnswerStream(context, camera, lambda: self._check_key(context)).serve(number)
         finally:
-            self._readers[tenant] -= 1
-            if not self._readers[tenant]:
-                del self._readers[tenant]
+            self._readers -= Counter((tenant,))
 
     def _check_key(self, context: RequestContext) -> None:
         """Raise a refusal unless the key of a stream is still the same tenant's."""

@@ -37,7 +37,6 @@ class Comparison:
             self._asking.add_done_callback(self._asked)
 
     def close(self) -> None:
-        """Ask no more."""
         self._next = None
         if self._asking is not None:
             self._asking.cancel()

@@ -35,7 +35,7 @@ AddressText = Annotated[str, Field(pattern=r"^[!-~]{1,2048}$")]
 """Printable ASCII without spaces."""
 
 
-class Watched(Body):
+class CameraRequest(Body):
     """What is wanted of a camera, whoever brings its pictures."""
 
     stream: Name
@@ -92,7 +92,7 @@ class Watched(Body):
         return self.simulate_events
 
 
-class Start(Watched):
+class Start(CameraRequest):
     """Begin a camera whose pictures come over this socket."""
 
     type: Literal["start"]
@@ -121,7 +121,7 @@ class Start(Watched):
         return None if self.sensor is None else SensorSize.parse(self.sensor)
 
 
-class Registration(Watched):
+class Registration(CameraRequest):
     """Watch a camera that the server reads itself: the body of ``POST /v1/cameras``."""
 
     source: AddressText
@@ -214,8 +214,8 @@ def _read(kind: TypeAdapter[Read], content: str | bytes, limits: Limits) -> Read
         raise refusal_of(error) from error
 
 
-def _check_texts(message: Watched | Ask, limits: Limits) -> None:
-    system = message.system if isinstance(message, Watched) else ""
+def _check_texts(message: CameraRequest | Ask, limits: Limits) -> None:
+    system = message.system if isinstance(message, CameraRequest) else ""
     if len(message.question or "") + len(system) > limits.max_text_characters:
         raise bad_request(
             f"question and system may have {limits.max_text_characters} characters together"

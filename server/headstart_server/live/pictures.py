@@ -6,7 +6,7 @@ from headstart.errors import MediaError
 from headstart.media import annex_b
 from headstart.media.annex_b import Codec
 from headstart_client.wire import MediaKind
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.media.decoder import DecodedPicture
 from headstart_server.media.fetcher import Fetched
 
@@ -34,22 +34,20 @@ class Stills:
 
     kind = MediaKind.PICTURE
 
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+    def __init__(self, context: TenantContext) -> None:
+        self._context = context
 
     def can_begin(self, content: bytes) -> bool:
-        """Each of them can."""
         return True
 
     async def decode(self, content: bytes) -> DecodedPicture:
-        """Decode it, if it is one."""
         is_webp = content[:4] == b"RIFF" and content[8:12] == b"WEBP"
         if not is_webp and not content.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n")):
             raise MediaError("a picture is JPEG, PNG or WebP; encode it as one of them")
-        return await self._gate.decoder.picture(self._gate.tenant, Fetched(content))
+        return await self._context.decoder.picture(self._context.tenant, Fetched(content))
 
     def close(self) -> None:
-        """They hold nothing."""
+        pass
 
 
 class EncodedVideo:
@@ -57,21 +55,18 @@ class EncodedVideo:
 
     kind = MediaKind.ENCODED
 
-    def __init__(self, gate: Gate, codec: Codec) -> None:
-        self._gate, self._codec = gate, codec
-        self._lease = gate.decoder.lease(gate.tenant)
+    def __init__(self, context: TenantContext, codec: Codec) -> None:
+        self._decoder, self._codec = context.decoder, codec
+        self._lease = context.decoder.lease(context.tenant)
 
     def can_begin(self, content: bytes) -> bool:
         """Key pictures with their parameter sets can."""
         return annex_b.can_begin(self._codec, content)
 
     async def decode(self, content: bytes) -> DecodedPicture:
-        """Decode it after the one before; with a key picture the decoder begins anew."""
+        """With a key picture the decoder begins anew."""
         begins = self.can_begin(content)
-        return await self._gate.decoder.encoded_picture(
-            self._lease, self._codec, content, begins=begins
-        )
+        return await self._decoder.encoded_picture(self._lease, self._codec, content, begins=begins)
 
     def close(self) -> None:
-        """End the process."""
         self._lease.close()

@@ -1,17 +1,19 @@
 """The route of live sockets: who may open one, and what is logged of it."""
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
+from collections.abc import Callable
 from http import HTTPStatus
 
 from headstart_client.wire import KEY_PREFIX, PATH, SUBPROTOCOL
 from headstart_server import metrics
 from headstart_server.access_log import AccessLog
 from headstart_server.asgi import Message, Receive, Scope, Send
+from headstart_server.delays import Delays
 from headstart_server.entrance import Entrance
-from headstart_server.live.cameras import Cameras
-from headstart_server.live.handshake_delays import HandshakeDelays
+from headstart_server.live.cameras import SocketCameras
 from headstart_server.live.socket import LiveSocket
 from headstart_server.own_pages import check_page
 from headstart_server.refusal import RefusedError, bad_request, too_much
@@ -20,6 +22,23 @@ from headstart_server.settings import Settings
 
 RESPONSE = "websocket.http.response"
 """The extension of ASGI by which a refused handshake is answered with a status and a text."""
+NUM_FREE = 10
+"""Refused sockets of a tenant at once after which nobody waits yet."""
+EACH_S = 2.0
+"""One more is free after each such time."""
+LONGEST_S = 4.0
+"""No handshake waits longer, and no tenant owes more than that."""
+
+
+class ConnectBackoff(Delays):
+    """How long the next handshake of a tenant waits whose sockets were refused one after another.
+
+    A socket that is refused has cost the server a handshake, and often a camera that had just
+    begun, and counts as no request: without a wait a client could repeat it as fast as it connects.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(NUM_FREE, EACH_S, LONGEST_S, clock)
 
 
 class LiveRoute:
@@ -29,7 +48,7 @@ class LiveRoute:
         self,
         settings: Settings,
         entrance: Entrance,
-        cameras: Cameras | None,
+        cameras: SocketCameras | None,
         access_log: AccessLog,
     ) -> None:
         """Without ``cameras`` the target looks at no video, and every socket is refused."""
@@ -37,7 +56,7 @@ class LiveRoute:
         self._entrance, self._cameras, self._access_log = entrance, cameras, access_log
         self._opening: Counter[str] = Counter()
         """Sockets that have not said which camera they are, of each tenant."""
-        self._delays = HandshakeDelays()
+        self._backoff = ConnectBackoff()
         self._sockets: dict[LiveSocket, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,27 +103,21 @@ class LiveRoute:
         tenant = context.tenant
         context.status = HTTPStatus.SWITCHING_PROTOCOLS
         self._opening[tenant] += 1
-        is_opening = True
+        with contextlib.ExitStack() as opening:
+            opening.callback(self._opened, tenant)
+            try:
+                if (wait_s := self._backoff.wait_s(tenant)) > 0:
+                    context.details["delayed_s"] = round(wait_s, 1)
+                    await socket.delay(wait_s)
+                await socket.serve(opening.close)
+            finally:
+                if socket.was_refused:
+                    self._backoff.charge(tenant)
 
-        def started() -> None:
-            nonlocal is_opening
-            if is_opening:
-                is_opening = False
-                self._opening[tenant] -= 1
-                if not self._opening[tenant]:
-                    del self._opening[tenant]
+    def _opened(self, tenant: str) -> None:
+        self._opening -= Counter((tenant,))
 
-        try:
-            if (wait_s := self._delays.wait_s(tenant)) > 0:
-                context.details["delayed_s"] = round(wait_s, 1)
-                await socket.delay(wait_s)
-            await socket.serve(started)
-        finally:
-            started()
-            if socket.was_refused:
-                self._delays.charge(tenant)
-
-    def _check(self, context: RequestContext) -> Cameras:
+    def _check(self, context: RequestContext) -> SocketCameras:
         """Raise a refusal unless this socket may be opened."""
         scope = context.scope
         check_page(self._settings, context)

@@ -10,21 +10,11 @@ from http import HTTPStatus
 from headstart.errors import MediaError
 from headstart_client.wire import SUBPROTOCOL, CloseCode, Media
 from headstart_server.asgi import Message as AsgiMessage
-from headstart_server.live.cameras import Cameras
-from headstart_server.live.failures import close_code
-from headstart_server.live.messages import (
-    Ack,
-    Ask,
-    End,
-    FromClient,
-    Resume,
-    Start,
-    error_message,
-    read_message,
-)
-from headstart_server.live.outgoing import Outgoing
-from headstart_server.live.reading_pace import ReadingPace
+from headstart_server.live.cameras import SocketCameras
+from headstart_server.live.messages import Ack, Ask, End, FromClient, Resume, Start, read_message
+from headstart_server.live.send_queue import SendQueue, close_code
 from headstart_server.live.socket_camera import SocketCamera
+from headstart_server.quota import Bucket
 from headstart_server.refusal import RefusedError, bad_request
 from headstart_server.request_context import RequestContext
 from headstart_server.settings import Limits
@@ -38,6 +28,28 @@ REFUSALS = (CloseCode.REFUSED, CloseCode.TRY_LATER)
 """With these the server closes over what the client sent, or over a limit."""
 LAST_WORDS_S = 5.0
 """How long a client may take to read a refusal, or to close after the end."""
+MESSAGES_A_FRAME = 4
+"""Messages that are read for each frame of ``live_frames_per_minute``: a client also sends events,
+acknowledgements and questions."""
+COUNTED_BYTES = 256 << 10
+"""A message counts once more for each so many bytes."""
+
+
+class ReadLimit:
+    """How fast messages are read, whatever they are: at once no more than one second's worth."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        per_minute = MESSAGES_A_FRAME * limits.live_frames_per_minute
+        self._bucket = Bucket(per_minute, clock(), max(1.0, per_minute / 60))
+
+    def wait_s(self) -> float:
+        """How long until the next message may be read; 0 if it may be now."""
+        return self._bucket.wait_s(1, self._clock())
+
+    def count(self, num_bytes: int) -> None:
+        """A message of this length was read."""
+        self._bucket.take(1 + num_bytes // COUNTED_BYTES, self._clock())
 
 
 class _LeftError(Exception):
@@ -54,16 +66,16 @@ class LiveSocket:
     def __init__(
         self,
         context: RequestContext,
-        cameras: Cameras,
+        cameras: SocketCameras,
         limits: Limits,
         check_key: Callable[[], None],
     ) -> None:
         """``check_key`` raises a refusal once the client's key is no longer valid."""
         self._context, self._cameras, self._limits = context, cameras, limits
         self._check_key = check_key
-        self._outgoing = Outgoing()
+        self._queue = SendQueue()
         self._camera: SocketCamera | None = None
-        self._pace = ReadingPace(limits)
+        self._read_limit = ReadLimit(limits)
         self._heard_s = time.monotonic()
         """When the last message came, or when the next is read if that is later."""
         self._stopped = asyncio.Event()
@@ -99,12 +111,10 @@ class LiveSocket:
                 self._cameras.remove(self._camera)
         finally:
             if self._camera is not None:
-                self._context.details |= {"stream": self._camera.stream}
                 counts = self._camera.counts()
-                self._context.details |= {
-                    name: counts[name] for name in ("frames", "windows", "lost_for")
-                }
-                self._cameras.leave(self._camera, self._outgoing, is_complete=is_complete)
+                noted = {name: counts[name] for name in ("frames", "windows", "lost_for")}
+                self._context.details |= {"stream": self._camera.stream, **noted}
+                self._cameras.leave(self._camera, self._queue, is_complete=is_complete)
 
     def stop(self) -> None:
         """Do not wait any longer for a client that has not said which camera it is."""
@@ -115,9 +125,9 @@ class LiveSocket:
         first, tenant = await self._first(), self._context.tenant
         match first:
             case Start():
-                return await self._cameras.start(tenant, first, self._outgoing)
+                return await self._cameras.start(tenant, first, self._queue)
             case Resume():
-                return self._cameras.resume(tenant, first, self._outgoing)
+                return self._cameras.resume(tenant, first, self._queue)
         raise bad_request('the first message must be of type "start" or "resume"')
 
     async def _first(self) -> FromClient | Media:
@@ -141,7 +151,7 @@ class LiveSocket:
     async def _serve(self, camera: SocketCamera) -> bool:
         """Until the camera has ended; returns whether the client has closed after it."""
         reading = asyncio.ensure_future(self._read(camera))
-        writing = asyncio.ensure_future(self._write(self._outgoing))
+        writing = asyncio.ensure_future(self._write(self._queue))
         watching = asyncio.ensure_future(self._watch(camera))
         tasks = {reading, writing, watching}
         try:
@@ -200,17 +210,17 @@ class LiveSocket:
                     HTTPStatus.REQUEST_TIMEOUT,
                     f"nothing came for {self._limits.live_idle_s:g} s; start again",
                 )
-            if (counts := camera.counts()) != told and self._outgoing.mention(counts):
+            if (counts := camera.counts()) != told and self._queue.send_if_room(counts):
                 told = counts
 
-    async def _write(self, outgoing: Outgoing) -> CloseCode:
+    async def _write(self, queue: SendQueue) -> CloseCode:
         """Send until the end; returns how the socket is to be closed."""
-        while not isinstance(message := await outgoing.next(), CloseCode):
+        while not isinstance(message := await queue.next(), CloseCode):
             await self._send({"type": "websocket.send", "text": json.dumps(message)})
         return message
 
     async def _receive(self) -> FromClient | Media:
-        if (wait_s := self._pace.wait_s()) > 0:
+        if (wait_s := self._read_limit.wait_s()) > 0:
             # Meanwhile uvicorn stops reading, and the client cannot send: it is not silent.
             self._heard_s = time.monotonic() + wait_s
             await asyncio.sleep(wait_s)
@@ -221,7 +231,7 @@ class LiveSocket:
         content, text = message.get("bytes"), message.get("text")
         num_bytes = len(content or text or "")
         self._context.num_bytes += num_bytes
-        self._pace.count(num_bytes)
+        self._read_limit.count(num_bytes)
         if content is None:
             return read_message(text or "", self._limits)
         try:
@@ -232,13 +242,11 @@ class LiveSocket:
     async def _close(self, refusal: RefusedError) -> None:
         code = close_code(refusal)
         self._context.details["code"] = int(code)
-        last = error_message(refusal, is_last=True)
+        last_words = SendQueue()
+        last_words.refuse(refusal)
         # A client that has stopped reading, or has left, does not read the refusal either.
         with contextlib.suppress(TimeoutError, _LeftError):
             async with asyncio.timeout(LAST_WORDS_S):
-                last_words = Outgoing()
-                last_words.tell(last)
-                last_words.finish(code)
                 await self._write(last_words)
                 await self._close_with(code)
 

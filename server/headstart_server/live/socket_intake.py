@@ -23,7 +23,7 @@ from headstart.live.windows import Placement
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart_client.wire import Media, MediaKind, unpack_events
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.pictures import EncodedVideo, Pictures, Stills
 from headstart_server.live.window_intake import LossReason, WindowIntake
 from headstart_server.media.decoder import DecodedPicture
@@ -66,7 +66,7 @@ class SocketIntake(WindowIntake):
 
     def __init__(
         self,
-        gate: Gate,
+        context: TenantContext,
         live: LiveSession,
         on_unreadable: Callable[[RefusedError], None],
         *,
@@ -78,19 +78,22 @@ class SocketIntake(WindowIntake):
 
         With a ``codec`` the pictures are encoded video.
         """
-        super().__init__(gate, live, simulate=simulate)
+        super().__init__(context, live, simulate=simulate)
         self._on_unreadable, self._sensor = on_unreadable, sensor
-        self._pictures: Pictures = Stills(gate) if codec is None else EncodedVideo(gate, codec)
+        self._pictures: Pictures = (
+            Stills(context) if codec is None else EncodedVideo(context, codec)
+        )
         self._is_cut = True
         """Whether the next picture that is decoded must build on none before."""
         self._keyless = -1
         """The newest window that was lost for want of a key picture."""
-        self._bucket = Bucket(gate.limits.live_frames_per_minute, self._clock())
+        self._bucket = Bucket(context.limits.live_frames_per_minute, self._clock())
         self._waiting: deque[Waiting] = deque()
         self._num_bytes = 0
         self._news = asyncio.Event()
         self._is_ending = False
-        self._newest_us = -1
+        self.newest_us: int | None = None
+        """The time of the newest picture that came; none before the first."""
         self._num_far, self._told_at = 0, FIRST_TOLD_LATE
         self._discarded_until_us = -1
         """Until then, what waits is discarded."""
@@ -98,11 +101,6 @@ class SocketIntake(WindowIntake):
         self._lacks_events = False
         self._last_event_us = -MAX_TIME_US
         self._num_unreadable = 0
-
-    @property
-    def newest_us(self) -> int | None:
-        """The time of the newest picture that came; none before the first."""
-        return None if self._newest_us < 0 else self._newest_us
 
     def put(self, media: Media) -> None:
         """Take a message, or lose its windows. Never waits."""
@@ -115,14 +113,14 @@ class SocketIntake(WindowIntake):
                 f" {self._pictures.kind}), not kind {media.kind}; start has codec for encoded"
                 " video, and no codec for pictures"
             )
-        if media.time_us <= self._newest_us:
-            same = media.time_us == self._newest_us
+        if self.newest_us is not None and media.time_us <= self.newest_us:
+            same = media.time_us == self.newest_us
             self._placed[Placement.DOUBLED if same else Placement.LATE] += 1
             self.cut()
-            self._tell_if_far_ahead(media.time_us)
+            self._tell_if_far_ahead(self.newest_us, media.time_us)
             return
         self._num_far, self._told_at = 0, FIRST_TOLD_LATE
-        self._newest_us = media.time_us
+        self.newest_us = media.time_us
         if self._admit(media.time_us, lambda: self._flood(media)):
             self._append(media)
 
@@ -174,7 +172,7 @@ class SocketIntake(WindowIntake):
         self._news.set()
 
     def _is_full(self, media: Media) -> bool:
-        most = self._gate.limits.max_live_waiting_bytes
+        most = self._context.limits.max_live_waiting_bytes
         return len(self._waiting) >= MAX_WAITING or self._num_bytes + len(media.payload) > most
 
     def _flood(self, media: Media) -> LossReason | None:
@@ -240,7 +238,7 @@ class SocketIntake(WindowIntake):
     async def _take_events(self, media: Media) -> None:
         assert self._sensor is not None
         try:
-            most = self._gate.limits.max_events - sum(map(len, self._events))
+            most = self._context.limits.max_events - sum(map(len, self._events))
             events = await asyncio.to_thread(unpack_events, media.payload, self._sensor, most)
             if len(events):
                 if events.t[0] < self._last_event_us:
@@ -303,12 +301,12 @@ class SocketIntake(WindowIntake):
             self._live.lose(media.time_us)
             self._on_unreadable(_KEYLESS)
 
-    def _tell_if_far_ahead(self, time_us: int) -> None:
+    def _tell_if_far_ahead(self, newest_us: int, time_us: int) -> None:
         """One picture with a time far ahead makes all after it late: say so, they are not few.
 
         What a client sends again after it resumed is late too, but not by so much for so long.
         """
-        ahead_us = self._newest_us - time_us
+        ahead_us = newest_us - time_us
         if ahead_us <= MAX_APART_US:
             return
         self._num_far += 1
@@ -317,7 +315,7 @@ class SocketIntake(WindowIntake):
             self._on_unreadable(
                 bad_request(
                     f"{self._num_far} pictures in a row came too late for any window: a picture"
-                    f" before them has the time {self._newest_us} us, and this one's is"
+                    f" before them has the time {newest_us} us, and this one's is"
                     f" {ahead_us / 1e6:.0f} s earlier. Send times that go on from there, or start"
                     " the camera again"
                 )

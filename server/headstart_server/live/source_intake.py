@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.live.session import LiveSession
-from headstart.live.sources.source import Arrival, Source, SourceCounts
-from headstart_server.live.gate import Gate
+from headstart.live.sources.source import Arrival, Source
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.window_intake import WindowIntake
 
 MAX_WAITING = 4
@@ -29,8 +29,10 @@ LOOK_S = 1.0
 class SourceIntake(WindowIntake):
     """Used from one event loop only, but for `shut`."""
 
-    def __init__(self, gate: Gate, live: LiveSession, source: Source, *, simulate: bool) -> None:
-        super().__init__(gate, live, simulate=simulate)
+    def __init__(
+        self, context: TenantContext, live: LiveSession, source: Source, *, simulate: bool
+    ) -> None:
+        super().__init__(context, live, simulate=simulate)
         self._source = source
         self._is_closed = False
         self._loop = asyncio.get_running_loop()
@@ -40,11 +42,6 @@ class SourceIntake(WindowIntake):
         )
         self.newest: NDArray[np.uint8] | None = None
         """The newest picture, also one that was discarded."""
-
-    @property
-    def source(self) -> SourceCounts:
-        """What has happened to the camera's connections."""
-        return self._source.counts
 
     @property
     def placed(self) -> Mapping[str, int]:

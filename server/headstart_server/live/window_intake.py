@@ -17,7 +17,7 @@ from headstart.live.session import LiveSession
 from headstart.live.windows import WindowGrid
 from headstart.media.events import Events
 from headstart_events.live.events_beside import SmallSimulator
-from headstart_server.live.gate import Gate
+from headstart_server.live.camera_resources import TenantContext
 from headstart_server.quota import Bucket
 from headstart_server.refusal import RefusedError
 
@@ -47,14 +47,14 @@ class WindowIntake:
 
     def __init__(
         self,
-        gate: Gate,
+        context: TenantContext,
         live: LiveSession,
         *,
         simulate: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """With ``simulate``, events are computed from the pictures."""
-        self._gate, self._live, self._clock = gate, live, clock
+        self._context, self._live, self._clock = context, live, clock
         self._simulator = SmallSimulator() if simulate else None
         self._grid: WindowGrid | None = None
         self._refused_until_us = -1
@@ -107,13 +107,13 @@ class WindowIntake:
         """Charge a window as a request, once; returns why it may not begin, if it may not."""
         if number <= self._charged:
             return None
-        if self._gate.entrance.memory.is_high:
+        if self._context.entrance.memory.is_high:
             return LossReason.MEMORY
         now_s = self._clock()
         if self._speed.wait_s(1, now_s) > 0:
             return LossReason.FLOOD
         try:
-            self._gate.entrance.quota.admit(self._gate.tenant)
+            self._context.entrance.quota.admit(self._context.tenant)
         except RefusedError:
             return LossReason.RATE
         self._speed.take(1, now_s)
@@ -123,14 +123,14 @@ class WindowIntake:
     def _too_much_held(self) -> LossReason | None:
         """Whether decoded media hold so much memory that no more may be decoded."""
         try:
-            self._gate.room.check(self._gate.tenant)
+            self._context.room.check(self._context.tenant)
         except RefusedError:
             return LossReason.MEMORY
         return None
 
     def _hold(self, num_bytes: int) -> None:
         """Count so much memory as the tenant's, in place of what was counted before."""
-        self._gate.room.hold(self._gate.tenant, num_bytes - self._held_bytes)
+        self._context.room.hold(self._context.tenant, num_bytes - self._held_bytes)
         self._held_bytes = num_bytes
 
     def _feed(self, frame: NDArray[np.uint8], time_us: int, events: Events | None = None) -> None:

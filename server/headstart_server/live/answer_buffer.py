@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from typing import Protocol
 
 from headstart_server.live.messages import Message
 from headstart_server.refusal import bad_request
@@ -12,35 +11,16 @@ MAX_KEPT = 64
 """Answers of one camera."""
 
 
-class AnswerStore(Protocol):
-    """Numbers answers from 1 on, and keeps some. Used from one event loop only."""
+class AnswerBuffer:
+    """Numbers answers from 1 on, and keeps the newest, whether or not anybody has read them.
 
-    number: int
-    """Of the newest answer."""
+    Used from one event loop only.
+    """
 
-    def __len__(self) -> int:
-        """How many are kept."""
-
-    def after(self, number: int) -> Iterator[Message]:
-        """Those that are kept after this one, in order."""
-
-    async def wait_for_room(self) -> None:
-        """Until another answer may be added."""
-
-    def add(self, answer: Message) -> Message:
-        """Keep an answer; returns it with its number."""
-
-    def stop_waiting(self) -> None:
-        """Add the last answers without waiting for the client."""
-
-
-class _NumberedAnswers:
-    """Numbers answers from 1 on, and keeps them."""
-
-    def __init__(self, most: int | None) -> None:
-        """With more than ``most`` of them the oldest go."""
+    def __init__(self, most: int | None = MAX_KEPT) -> None:
         self._kept: deque[tuple[int, Message]] = deque(maxlen=most)
         self.number = 0
+        """Of the newest answer."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -49,6 +29,9 @@ class _NumberedAnswers:
         """Those that are kept after this one, in order."""
         return (message for each, message in self._kept if each > number)
 
+    async def wait_for_room(self) -> None:
+        """Until another answer may be added: at once, since the oldest goes."""
+
     def add(self, answer: Message) -> Message:
         """Keep an answer; returns it with its number."""
         self.number += 1
@@ -56,8 +39,11 @@ class _NumberedAnswers:
         self._kept.append((self.number, message))
         return message
 
+    def stop_waiting(self) -> None:
+        """Add the last answers without waiting for the client."""
 
-class UnacknowledgedAnswers(_NumberedAnswers):
+
+class UnacknowledgedAnswers(AnswerBuffer):
     """Kept until the client says that it has them. With too many, no more are added."""
 
     def __init__(self) -> None:
@@ -67,11 +53,9 @@ class UnacknowledgedAnswers(_NumberedAnswers):
         self._is_last = False
 
     async def wait_for_room(self) -> None:
-        """Until another answer may be added."""
         await self._has_room.wait()
 
     def add(self, answer: Message) -> Message:
-        """Keep an answer; returns it with its number."""
         message = super().add(answer)
         if len(self._kept) >= MAX_KEPT and not self._is_last:
             self._has_room.clear()
@@ -90,19 +74,5 @@ class UnacknowledgedAnswers(_NumberedAnswers):
             self._has_room.set()
 
     def stop_waiting(self) -> None:
-        """Add the last answers without waiting for the client."""
         self._is_last = True
         self._has_room.set()
-
-
-class NewestAnswers(_NumberedAnswers):
-    """The newest ones, whether or not anybody has read them: nothing waits for a reader."""
-
-    def __init__(self) -> None:
-        super().__init__(MAX_KEPT)
-
-    async def wait_for_room(self) -> None:
-        """There is always room: the oldest goes."""
-
-    def stop_waiting(self) -> None:
-        """Nothing waits."""

@@ -1,4 +1,4 @@
-"""How many live cameras there may be, and what each of them gets of the server."""
+"""What a live camera gets of the server, and how many there may be."""
 
 import asyncio
 from collections import Counter
@@ -12,8 +12,7 @@ from headstart.engine.target import Target
 from headstart.speculation.drafter import StreamKey
 from headstart_server import metrics
 from headstart_server.entrance import Entrance
-from headstart_server.live.gate import Gate
-from headstart_server.live.messages import Watched, grammar_of
+from headstart_server.live.messages import CameraRequest, grammar_of
 from headstart_server.media.decoder import MediaDecoder
 from headstart_server.media.room import MediaRoom
 from headstart_server.refusal import bad_request, too_much
@@ -21,17 +20,28 @@ from headstart_server.settings import Limits
 
 
 @dataclass(frozen=True)
-class Place:
+class TenantContext:
+    """What a tenant's media pass on their way into windows; all but its name is the server's."""
+
+    tenant: str
+    entrance: Entrance
+    decoder: MediaDecoder
+    room: MediaRoom
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class CameraResources:
     """What one camera works with."""
 
-    gate: Gate
+    context: TenantContext
     session: Session
     bare: Session | None
     """vLLM alone, where the server compares with it."""
 
 
-class CameraPlaces:
-    """Made in an event loop and used from it only."""
+class CameraSlots:
+    """Gives out so many as there are. Made in an event loop and used from it only."""
 
     def __init__(
         self,
@@ -48,8 +58,8 @@ class CameraPlaces:
         self._limits, self._bare = limits, bare
         self._taken: Counter[str] = Counter()
 
-    async def take(self, tenant: str, wanted: Watched) -> Place:
-        """A place for a camera, until `give_back`; raises a refusal if there are too many."""
+    async def take(self, tenant: str, wanted: CameraRequest) -> CameraResources:
+        """What a camera needs, until `give_back`; raises a refusal if there are too many."""
         grammar = grammar_of(wanted.json_schema, self._limits)
         if grammar is not None:
             await self._decoder.check_grammar(tenant, grammar)
@@ -66,20 +76,16 @@ class CameraPlaces:
             raise too_much("too many of your live cameras are connected")
         self._entrance.memory.admit()
         manner = Manner(wanted.system)
-        place = Place(
-            Gate(tenant, self._entrance, self._decoder, self._room, self._limits),
+        resources = CameraResources(
+            TenantContext(tenant, self._entrance, self._decoder, self._room, self._limits),
             Session(self._target, self._loop, StreamKey(tenant, wanted.stream), manner),
             self._bare.session(wanted.stream, tenant, manner) if self._bare else None,
         )
-        self._count(tenant, 1)
-        return place
+        self._taken[tenant] += 1
+        metrics.count_cameras(tenant, self._taken[tenant], self._taken.total())
+        return resources
 
     def give_back(self, tenant: str) -> None:
         """One of the tenant's cameras is gone."""
-        self._count(tenant, -1)
-
-    def _count(self, tenant: str, by: int) -> None:
-        self._taken[tenant] += by
+        self._taken -= Counter((tenant,))
         metrics.count_cameras(tenant, self._taken[tenant], self._taken.total())
-        if not self._taken[tenant]:
-            del self._taken[tenant]
