@@ -45,7 +45,6 @@ class Camera:
         kept: AnswerBuffer,
         on_failure: OnFailure,
     ) -> None:
-        """Where the client wants to compare, vLLM alone is asked too."""
         self._context, self._on_failure, self._kept = resources.context, on_failure, kept
         self.tenant, self.stream = resources.context.tenant, wanted.stream
         self.num_frames = resources.session.target.view.num_frames
@@ -74,7 +73,6 @@ class Camera:
         self._end_code = CloseCode.ENDED
 
     def _begin(self, intake: WindowIntake) -> None:
-        """Take pictures in, and answer, from now on."""
         self._intake = intake
         self._taking = asyncio.ensure_future(self._take_in())
         self._running = asyncio.ensure_future(self._run())
@@ -184,7 +182,6 @@ class Camera:
         self._send_final(error_message(refusal, is_last=True), close_code(refusal))
 
     def _refusal_of(self, error: Exception) -> RefusedError:
-        """What the client is told of an error."""
         if isinstance(error, RefusedError):
             return error
         if isinstance(error, HeadstartError):
@@ -193,10 +190,8 @@ class Camera:
             said = " ".join(str(error).split())[:300]
             return bad_request(f"vLLM does not take the question: {said}")
         self._on_failure(error)
-        return RefusedError(
-            HTTPStatus.INTERNAL_SERVER_ERROR,
-            "the server failed, and its log has the cause; start again",
-        )
+        failed = "the server failed, and its log has the cause; start again"
+        return RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, failed)
 
     def _send_final(self, message: Message, code: CloseCode) -> None:
         self._final = message, code

@@ -52,7 +52,6 @@ class CameraSlots:
         limits: Limits,
         bare: Headstart | None = None,
     ) -> None:
-        """``bare`` is vLLM alone, where the server compares with it."""
         self._target, self._loop = target, EngineLoop(asyncio.get_running_loop())
         self._entrance, self._decoder, self._room = entrance, decoder, room
         self._limits, self._bare = limits, bare
@@ -86,6 +85,5 @@ class CameraSlots:
         return resources
 
     def give_back(self, tenant: str) -> None:
-        """One of the tenant's cameras is gone."""
         self._taken -= Counter((tenant,))
         metrics.count_cameras(tenant, self._taken[tenant], self._taken.total())

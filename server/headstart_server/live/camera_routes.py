@@ -27,7 +27,6 @@ class CameraRoutes:
         """Streams of answers, of each tenant."""
 
     async def answer(self, context: RequestContext, route: Route, body: bytes = b"") -> None:
-        """Answer one request."""
         if self._registry is None:
             raise RefusedError(
                 HTTPStatus.NOT_IMPLEMENTED, "this server's model looks at no video; ask over HTTP"
@@ -56,7 +55,6 @@ class CameraRoutes:
                 await send_json(send, HTTPStatus.OK, registry.find(tenant, id).described())
 
     async def _stream(self, context: RequestContext, registry: CameraRegistry, id: str) -> None:
-        """Send a camera's answers for as long as the client reads them."""
         tenant = context.tenant
         if context.scope["method"] == "HEAD":
             raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "this route takes GET")

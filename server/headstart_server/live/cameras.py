@@ -79,16 +79,13 @@ class SocketCameras:
         if is_complete or camera.is_done:
             self._remove(name)
         elif name in self._cameras:
-            loop = asyncio.get_running_loop()
-            delay_s = self._limits.live_resume_s
-            self._leaving[name] = loop.call_later(delay_s, self._remove, name)
+            later = asyncio.get_running_loop().call_later
+            self._leaving[name] = later(self._limits.live_resume_s, self._remove, name)
 
     def remove(self, camera: SocketCamera) -> None:
-        """End a camera now."""
         self._remove(_name(camera.tenant, camera.token))
 
     async def drain(self) -> None:
-        """Give the answers under way, and end every camera."""
         await asyncio.gather(*(camera.drain() for camera in self._cameras.values()))
 
     def close(self) -> None:

@@ -25,11 +25,7 @@ from headstart_server.settings import Limits
 MAX_TOKENS = 4096
 """Of one answer."""
 Message = dict[str, object]
-
-
 Sensor = Annotated[str, Field(pattern=r"^[0-9]{1,5}x[0-9]{1,5}$", examples=["346x260"])]
-
-
 Question = Annotated[str, Field(min_length=1)]
 AddressText = Annotated[str, Field(pattern=r"^[!-~]{1,2048}$")]
 """Printable ASCII without spaces."""
@@ -187,17 +183,12 @@ Read = TypeVar("Read")
 
 def read_message(text: str, limits: Limits) -> FromClient:
     """Check a client's message; raises a refusal that says what to change."""
-    message = _read(_MESSAGES, text, limits)
-    if isinstance(message, Start | Ask):
-        _check_texts(message, limits)
-    return message
+    return _read(_MESSAGES, text, limits)
 
 
 def read_registration(body: bytes, limits: Limits) -> Registration:
     """Check the body of a registration; raises a refusal that says what to change."""
-    registration = _read(_REGISTRATION, body, limits)
-    _check_texts(registration, limits)
-    return registration
+    return _read(_REGISTRATION, body, limits)
 
 
 def _read(kind: TypeAdapter[Read], content: str | bytes, limits: Limits) -> Read:
@@ -209,17 +200,19 @@ def _read(kind: TypeAdapter[Read], content: str | bytes, limits: Limits) -> Read
     except ValueError as error:
         raise bad_request(f"the message is not JSON: {str(error)[:100]}") from error
     try:
-        return kind.validate_python(given)
+        message = kind.validate_python(given)
     except ValidationError as error:
         raise refusal_of(error) from error
+    if isinstance(message, CameraRequest | Ask):
+        _check_texts(message, limits)
+    return message
 
 
 def _check_texts(message: CameraRequest | Ask, limits: Limits) -> None:
     system = message.system if isinstance(message, CameraRequest) else ""
     if len(message.question or "") + len(system) > limits.max_text_characters:
-        raise bad_request(
-            f"question and system may have {limits.max_text_characters} characters together"
-        )
+        most = limits.max_text_characters
+        raise bad_request(f"question and system may have {most} characters together")
     grammar_of(message.json_schema, limits)
 
 
@@ -266,8 +259,5 @@ def error_message(refusal: RefusedError, *, is_last: bool, id: str | None = None
         "message": refusal.message,
         "is_last": is_last,
     }
-    if id is not None:
-        message["id"] = id
-    if refusal.retry_after_s is not None:
-        message["retry_after_s"] = refusal.retry_after_s
-    return message
+    more = {"id": id, "retry_after_s": refusal.retry_after_s}
+    return message | {name: value for name, value in more.items() if value is not None}

@@ -1,6 +1,8 @@
-"""What a camera sends as its pictures, and how they are decoded: stills, or encoded video."""
+"""What a camera sends as its pictures, and how they are decoded: stills, or encoded video.
 
-from typing import Protocol
+They are decoded one after the other, from one task only. What cannot be decoded raises `MediaError`
+or a refusal; the next one must be able to begin then.
+"""
 
 from headstart.errors import MediaError
 from headstart.media import annex_b
@@ -11,26 +13,8 @@ from headstart_server.media.decoder import DecodedPicture
 from headstart_server.media.fetcher import Fetched
 
 
-class Pictures(Protocol):
-    """Of one camera, decoded one after the other. Used from one task only."""
-
-    @property
-    def kind(self) -> MediaKind:
-        """How its messages are marked."""
-
-    def can_begin(self, content: bytes) -> bool:
-        """Whether the picture builds on none before. Raises `MediaError`."""
-
-    async def decode(self, content: bytes) -> DecodedPicture:
-        """Decode the picture that follows the last one, or can begin. Raises `MediaError` or a
-        refusal; the next one must be able to begin then."""
-
-    def close(self) -> None:
-        """Give back what decoding holds."""
-
-
 class Stills:
-    """Pictures that stand for themselves."""
+    """Pictures that stand for themselves: each of them can begin."""
 
     kind = MediaKind.PICTURE
 
@@ -60,13 +44,16 @@ class EncodedVideo:
         self._lease = context.decoder.lease(context.tenant)
 
     def can_begin(self, content: bytes) -> bool:
-        """Key pictures with their parameter sets can."""
+        """Whether the picture builds on none before: a key picture with its parameter sets."""
         return annex_b.can_begin(self._codec, content)
 
     async def decode(self, content: bytes) -> DecodedPicture:
-        """With a key picture the decoder begins anew."""
+        """Decode the picture that follows the last one; with a key picture, begin anew."""
         begins = self.can_begin(content)
         return await self._decoder.encoded_picture(self._lease, self._codec, content, begins=begins)
 
     def close(self) -> None:
         self._lease.close()
+
+
+Pictures = Stills | EncodedVideo

@@ -60,7 +60,6 @@ class LiveRoute:
         self._sockets: dict[LiveSocket, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one socket, or refuse it."""
         context = RequestContext(scope, receive, send, lambda: False)
         await receive()  # websocket.connect
         try:
@@ -95,7 +94,6 @@ class LiveRoute:
             await asyncio.wait(self._sockets.values())
 
     def close(self) -> None:
-        """End every camera."""
         if self._cameras is not None:
             self._cameras.close()
 

@@ -48,7 +48,6 @@ class ReadLimit:
         return self._bucket.wait_s(1, self._clock())
 
     def count(self, num_bytes: int) -> None:
-        """A message of this length was read."""
         self._bucket.take(1 + num_bytes // COUNTED_BYTES, self._clock())
 
 
@@ -71,8 +70,8 @@ class LiveSocket:
         check_key: Callable[[], None],
     ) -> None:
         """``check_key`` raises a refusal once the client's key is no longer valid."""
-        self._context, self._cameras, self._limits = context, cameras, limits
-        self._check_key = check_key
+        self._context, self._cameras = context, cameras
+        self._limits, self._check_key = limits, check_key
         self._queue = SendQueue()
         self._camera: SocketCamera | None = None
         self._read_limit = ReadLimit(limits)
@@ -121,7 +120,6 @@ class LiveSocket:
         self._stopped.set()
 
     async def _open(self) -> SocketCamera:
-        """The camera that the first message names."""
         first, tenant = await self._first(), self._context.tenant
         match first:
             case Start():
@@ -144,9 +142,8 @@ class LiveSocket:
         finally:
             receiving.cancel()
             stopping.cancel()
-        raise RefusedError(
-            HTTPStatus.REQUEST_TIMEOUT, "no first message came; connect again", RETRY_AFTER_S
-        )
+        nothing = "no first message came; connect again"
+        raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, nothing, RETRY_AFTER_S)
 
     async def _serve(self, camera: SocketCamera) -> bool:
         """Until the camera has ended; returns whether the client has closed after it."""
@@ -206,10 +203,8 @@ class LiveSocket:
             await asyncio.sleep(LOOK_S)
             self._check_key()
             if time.monotonic() - self._heard_s > self._limits.live_idle_s:
-                raise RefusedError(
-                    HTTPStatus.REQUEST_TIMEOUT,
-                    f"nothing came for {self._limits.live_idle_s:g} s; start again",
-                )
+                nothing = f"nothing came for {self._limits.live_idle_s:g} s; start again"
+                raise RefusedError(HTTPStatus.REQUEST_TIMEOUT, nothing)
             if (counts := camera.counts()) != told and self._queue.send_if_room(counts):
                 told = counts
 
@@ -240,15 +235,13 @@ class LiveSocket:
             raise bad_request(str(error)) from error
 
     async def _close(self, refusal: RefusedError) -> None:
-        code = close_code(refusal)
-        self._context.details["code"] = int(code)
+        self._context.details["code"] = int(close_code(refusal))
         last_words = SendQueue()
         last_words.refuse(refusal)
         # A client that has stopped reading, or has left, does not read the refusal either.
         with contextlib.suppress(TimeoutError, _LeftError):
             async with asyncio.timeout(LAST_WORDS_S):
-                await self._write(last_words)
-                await self._close_with(code)
+                await self._close_with(await self._write(last_words))
 
     async def _close_with(self, code: CloseCode) -> None:
         await self._send({"type": "websocket.close", "code": int(code)})

@@ -43,7 +43,6 @@ class SocketCamera(Camera):
         self._begin(self._pictures)
 
     def begin(self, queue: SendQueue) -> None:
-        """Send to the client that started it."""
         self._welcome(queue, 0, is_new=True)
 
     def resume(self, queue: SendQueue, number: int) -> None:
@@ -53,7 +52,6 @@ class SocketCamera(Camera):
         self._welcome(queue, number, is_new=False)
 
     def put(self, media: Media) -> None:
-        """Take a picture or events."""
         if not self.is_over:
             self._pictures.put(media)
 
@@ -66,7 +64,6 @@ class SocketCamera(Camera):
         self._pictures.end()
 
     def ask(self, asked: Ask) -> None:
-        """Answer one question about the current window."""
         now_s = time.monotonic()
         queue, is_full = self._queue, len(self._asks) >= MAX_ASKS
         if queue is None or queue.is_full or is_full or now_s < self._pause_until_s:

@@ -103,7 +103,6 @@ class SourceCamera(Camera):
 
     @property
     def state(self) -> CameraState:
-        """As of now."""
         if self.is_over:
             return CameraState.ENDED
         if self._pictures.newest is None:
@@ -111,7 +110,6 @@ class SourceCamera(Camera):
         return CameraState.LOST if self._source.counts.lost_because else CameraState.LIVE
 
     def described(self) -> Message:
-        """The camera as its tenant sees it."""
         counts, source = self.counts(), self._source.counts
         final, _ = self._final or ({"message": source.lost_because}, None)
         return {
@@ -135,9 +133,8 @@ class SourceCamera(Camera):
     async def picture(self) -> bytes:
         """The newest picture as JPEG, made small; raises a refusal if there is none."""
         if (newest := self._pictures.newest) is None:
-            raise RefusedError(
-                HTTPStatus.NOT_FOUND, f"no picture: this camera is {self.state}; ask again later"
-            )
+            none = f"no picture: this camera is {self.state}; ask again later"
+            raise RefusedError(HTTPStatus.NOT_FOUND, none)
         return await self._snapshot.of(newest)
 
     def stop(self) -> None:
