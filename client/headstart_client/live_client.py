@@ -10,6 +10,7 @@ A connection that breaks is made again, and no answer is lost or comes twice. Wi
 camera whose server is gone begins again at the same address, where a router leads to another one.
 """
 
+import contextlib
 import io
 import itertools
 import json
@@ -20,7 +21,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import PIL.Image
@@ -28,15 +31,44 @@ from numpy.typing import NDArray
 
 from headstart.errors import LiveError
 from headstart.media.events import Events
-from headstart_client.connecting import OPEN_S, address_of, connect_to
-from headstart_client.live_answer import LiveAnswer
+from headstart_client import wire
 from headstart_client.wire import WINDOW_S, CloseCode, Media, MediaKind, pack_events
 
+OPEN_S = 20.0
+"""How long a server may take to answer."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 """Between two attempts to connect again."""
 JPEG_QUALITY = 90
 Message = dict[str, Any]
 _log = logging.getLogger("headstart")
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """What the target said about a window, and how long after its last frame."""
+
+    start_us: int
+    """The window's, on the camera's clock."""
+    stop_us: int
+    num_frames: int
+    text: str
+    finish_reason: str
+    first_token_s: float
+    """From the last frame's arrival at the server to the first token."""
+    wait_s: float
+    """And to the last word."""
+    num_passes: int
+    num_tokens: int
+    accepted: int
+    """Tokens that were drafted before the target said them."""
+    number: int = 0
+    """Answers to the standing question are counted from 1; 0 for another question."""
+
+    @classmethod
+    def parse(cls, message: Mapping[str, Any]) -> "LiveAnswer":
+        """Of the server's message; fields that this version does not know are left out."""
+        known = [field.name for field in fields(cls)]
+        return cls(**{name: message[name] for name in known if name in message})
 
 
 class LiveClient:
@@ -69,7 +101,7 @@ class LiveClient:
         begun and not answered are lost, and numbers go on. The other arguments are the fields of
         ``start`` in docs/reference/websocket.md.
         """
-        start = {
+        start: Message = {
             "stream": stream,
             "window_s": window_s,
             "step_s": step_s,
@@ -86,7 +118,8 @@ class LiveClient:
         }
         self._address = address_of(url)
         self._key, self._on_words, self._moves = key, on_words, moves
-        self._start = {"type": "start", **_given(start)}
+        given = {name: value for name, value in start.items() if value not in (None, "", False)}
+        self._start = {"type": "start", **given}
         self._answers: queue.SimpleQueue[LiveAnswer | LiveError | None] = queue.SimpleQueue()
         self._asked: dict[str, Future[LiveAnswer]] = {}
         self._ids = itertools.count(1)
@@ -107,10 +140,8 @@ class LiveClient:
         try:
             self.started: Mapping[str, Any] = self._connect(self._start)
         except OSError as error:
-            raise LiveError(
-                f"{self._address} cannot be reached ({error}): check the address, and that the"
-                " server is ready"
-            ) from error
+            advice = "check the address, and that the server is ready"
+            raise LiveError(f"{self._address} cannot be reached ({error}): {advice}") from error
         self._thread = threading.Thread(target=self._listen, name="live client", daemon=True)
         self._thread.start()
 
@@ -168,9 +199,7 @@ class LiveClient:
         answer = self._answers.get()
         if answer is None or isinstance(answer, LiveError):
             self._answers.put(answer)  # for whoever asks again
-            if answer is None:
-                raise StopIteration
-            raise answer
+            raise StopIteration if answer is None else answer
         if (number := answer.number - self._num_before) > 0:
             self._send(json.dumps({"type": "ack", "number": number}))
         return answer
@@ -178,10 +207,7 @@ class LiveClient:
     def close(self) -> None:
         """Leave at once; answers that have not been read are lost."""
         self._is_closed = True
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._disconnect()
         self._thread.join(OPEN_S)
         self._answers.put(None)
 
@@ -192,28 +218,21 @@ class LiveClient:
         self.close()
 
     def _send(self, message: str | bytes) -> bool:
-        from websockets.exceptions import ConnectionClosed
-
-        connection = self._connection
-        if connection is None:
+        if (connection := self._connection) is None:
             return False
         try:
             connection.send(message)
-        except (ConnectionClosed, OSError):
+        except _broken():
             return False
         return True
 
     def _connect(self, first: Message) -> Message:
         """Make a connection and say ``first``; returns what the server says to it."""
-        connection = connect_to(
-            self._address, self._key, self._start["stream"]
-        )  # says so where websockets is missing
-        from websockets.exceptions import WebSocketException
-
+        connection = connect_to(self._address, self._key, self._start["stream"])
         try:
             connection.send(json.dumps(first))
             started: Message = json.loads(connection.recv(OPEN_S))
-        except (TimeoutError, WebSocketException) as error:
+        except _broken() as error:
             connection.close()
             raise OSError(f"the connection broke while it was made: {error}") from error
         if started["type"] != "started":
@@ -223,8 +242,13 @@ class LiveClient:
             self._connection = connection
         return started
 
+    def _disconnect(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
     def _listen(self) -> None:
-        """Hear the server until the end, on one connection after another."""
         try:
             while not self._hear() and not self._is_closed and self._again():
                 pass
@@ -233,23 +257,16 @@ class LiveClient:
         except Exception as error:
             self._answers.put(LiveError(f"the client failed: {error!r}; start again"))
         finally:
-            with self._lock:
-                connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
+            self._disconnect()
             self._answers.put(None)
             self._give_up_questions()
 
     def _hear(self) -> bool:
         """Until the connection ends; returns whether the server has ended the camera."""
-        from websockets.exceptions import ConnectionClosed
-
-        try:
+        with contextlib.suppress(*_broken()):
             for message in self._connection:
                 if self._take(json.loads(message)):
                     return True
-        except (ConnectionClosed, OSError):
-            pass
         is_going = getattr(self._connection, "close_code", None) == CloseCode.GOING_AWAY
         if is_going and not self._moves:
             raise LiveError("the server is being stopped; start again later, or with another")
@@ -264,13 +281,12 @@ class LiveClient:
             try:
                 self._resume()
                 if self._is_ending:
-                    self._send('{"type": "end"}')  # it may not have arrived
+                    self.end()  # it may not have arrived
                 return True
             except OSError as error:
                 if time.monotonic() > deadline_s:
-                    raise LiveError(
-                        f"{self._address} cannot be reached any more: {error}"
-                    ) from error
+                    gone = f"{self._address} cannot be reached any more: {error}"
+                    raise LiveError(gone) from error
             time.sleep(pause_s * random.uniform(0.5, 1.0))
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
         return False
@@ -308,20 +324,17 @@ class LiveClient:
             case "counts":
                 self.counts = message
             case "error":
-                self._take_error(message)
+                error = LiveError(message["message"])
+                if message["is_last"]:
+                    raise error
+                if (asked := self._asked.pop(message.get("id", ""), None)) is not None:
+                    asked.set_exception(error)
+                else:
+                    _log.warning("the server says: %s", error)
             case "ended":
                 # A server that is being stopped says so too; then another one goes on.
                 return self._is_ending or not self._moves
         return False
-
-    def _take_error(self, message: Message) -> None:
-        error = LiveError(message["message"])
-        if message["is_last"]:
-            raise error
-        if (asked := self._asked.pop(message.get("id", ""), None)) is not None:
-            asked.set_exception(error)
-        else:
-            _log.warning("the server says: %s", error)
 
     def _give_up_questions(self) -> None:
         for name in list(self._asked):
@@ -329,11 +342,56 @@ class LiveClient:
                 asked.set_exception(LiveError("the connection broke before the answer; ask again"))
 
 
-def _given(start: Mapping[str, Any]) -> Message:
-    return {name: value for name, value in start.items() if value not in (None, "", False)}
-
-
 def _jpeg(frame: NDArray[np.uint8]) -> bytes:
     content = io.BytesIO()
     PIL.Image.fromarray(frame).save(content, "JPEG", quality=JPEG_QUALITY)
     return content.getvalue()
+
+
+def address_of(url: str) -> str:
+    """The live socket of a server."""
+    parts = urlsplit(url)
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
+    if scheme not in ("ws", "wss") or not parts.hostname or parts.path not in ("", "/", wire.PATH):
+        raise LiveError(f"{url!r} is no server's address: give ws://HOST:PORT or wss://HOST:PORT")
+    return f"{scheme}://{parts.netloc}{wire.PATH}"
+
+
+def _broken() -> tuple[type[Exception], ...]:
+    """What a connection raises that breaks, a server that is late included."""
+    from websockets.exceptions import ConnectionClosed
+
+    return ConnectionClosed, OSError
+
+
+def connect_to(address: str, key: str, stream: str) -> Any:
+    """An open connection. Raises `LiveError` if the server refuses, `OSError` if there is none.
+
+    The header ``X-Session-ID`` names the stream, for a router that keeps streams to servers.
+    """
+    try:
+        from websockets.exceptions import InvalidHandshake, InvalidStatus
+        from websockets.sync.client import connect
+        from websockets.typing import Subprotocol
+    except ImportError as error:
+        needed = "the live client needs websockets: pip install 'headstart[client]'"
+        raise LiveError(needed) from error
+    authorized = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        return connect(
+            address,
+            subprotocols=[Subprotocol(wire.SUBPROTOCOL)],
+            additional_headers={"X-Session-ID": quote(stream), **authorized},
+            compression=None,
+            open_timeout=OPEN_S,
+        )
+    except InvalidStatus as error:
+        raise LiveError(_refusal(error.response.status_code, error.response.body)) from error
+    except InvalidHandshake as error:
+        raise LiveError(f"{address} is no live socket of headstart: {error}") from error
+
+
+def _refusal(status: int, body: bytes | bytearray | None) -> str:
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(body or b"")["error"]["message"])
+    return f"the server refused with status {status}; see whether it is headstart's"

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from headstart.errors import LiveError, ServerRefusedError
-from headstart_client.connecting import address_of, connect_to
+from headstart_client.live_client import address_of, connect_to
 from headstart_client.memory_client import MemoryClient
 
 

@@ -27,8 +27,7 @@ import pytest
 from headstart.errors import LiveError
 from headstart.media.events import Events, SensorSize
 from headstart_client import live_client, wire
-from headstart_client.live_answer import LiveAnswer
-from headstart_client.live_client import LiveClient
+from headstart_client.live_client import LiveAnswer, LiveClient
 from headstart_client.wire import MediaKind
 from rig.waiting import wait_until
 

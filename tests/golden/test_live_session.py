@@ -16,7 +16,7 @@ from headstart.answers.timeline import Span, Stage, Timeline
 from headstart.live.window_question import WindowAnswer
 from headstart.media.annex_b import Codec, can_begin
 from headstart_client import live_client
-from headstart_client.live_answer import LiveAnswer
+from headstart_client.live_client import LiveAnswer
 from headstart_client.wire import Media, MediaKind, pack_events, unpack_events
 from headstart_server.live.answer_buffer import UnacknowledgedAnswers
 from headstart_server.live.messages import (

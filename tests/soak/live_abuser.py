@@ -29,8 +29,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from headstart.errors import LiveError
-from headstart_client.connecting import address_of
-from headstart_client.live_client import LiveClient
+from headstart_client.live_client import LiveClient, address_of
 from headstart_client.wire import SUBPROTOCOL, Media, MediaKind
 
 QUESTION = "What is happening?"
