@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from headstart_server.bodies.closed import CLOSED
+from headstart_server.bodies.wording import CLOSED
 from headstart_server.routes import ROUTES, Access, Route
 from headstart_server.schema import openapi_schema
 from reference.markdown import code, document, prose, table

@@ -5,8 +5,9 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from headstart_server import camera_access
-from headstart_server.memory import keeping
-from headstart_server.settings import MEDIA_ENTRIES, Limits, Settings
+from headstart_server.limits import Limits
+from headstart_server.memory import store
+from headstart_server.settings import MEDIA_ENTRIES, Settings
 from reference.markdown import code, document, prose, table
 from reference.source import docs_of_fields
 
@@ -36,8 +37,9 @@ vLLM checks them when it starts."""
 def page() -> str:
     """The page of all tables."""
     settings = docs_of_fields("headstart_server.settings")
+    limits = docs_of_fields("headstart_server.limits")["Limits"]
     access = docs_of_fields("headstart_server.camera_access")["CameraAccess"]
-    kept = docs_of_fields("headstart_server.memory.keeping")["MemoryKeeping"]
+    kept = docs_of_fields("headstart_server.memory.store")["MemorySettings"]
     own, media = settings["Settings"], ("media_root", "media_domains")
     return document(
         _OPENING,
@@ -46,15 +48,15 @@ def page() -> str:
         _KEYS,
         "## [limits]",
         _LIMITS,
-        _entries(get_type_hints(Limits), vars(Limits()), settings["Limits"]),
+        _entries(get_type_hints(Limits), vars(Limits()), limits),
         "## [media]",
         _entries(MEDIA_ENTRIES, {}, {name.removeprefix("media_"): own[name] for name in media}),
         "## [cameras]",
         _entries(dict.fromkeys(camera_access.ENTRIES, list), {}, access),
         "## [memory]",
         _entries(
-            keeping.ENTRIES,
-            vars(keeping.MemoryKeeping()),
+            store.ENTRIES,
+            vars(store.MemorySettings()),
             {**kept, "key_file": kept["keys"]},
         ),
         _ENGINES,

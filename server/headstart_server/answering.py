@@ -17,9 +17,8 @@ from headstart.media.events import Events
 from headstart_server import metrics
 from headstart_server.asgi import App
 from headstart_server.media.decoder import MediaDecoder
-from headstart_server.media.fetcher import EventPart, MediaFetcher, check_recording, suffix_of
+from headstart_server.media.fetcher import EventPart, MediaFetcher
 from headstart_server.media.loader import MediaLoader
-from headstart_server.media.room import MediaRoom
 from headstart_server.parsed_request import ParsedRequest, RequestParser
 from headstart_server.prediction import predicted_usage
 from headstart_server.quota import Quota
@@ -27,9 +26,7 @@ from headstart_server.refusal import RefusedError, bad_request
 from headstart_server.request_context import RequestContext
 from headstart_server.response import Response, draft_counts, stage_times
 from headstart_server.routes import CHAT
-from headstart_server.settings import Settings
 from headstart_server.tracing import Tracing
-from headstart_server.uploads import Uploads
 
 VISION_TIMEOUT_S = 2.0
 GATHER_S = 10.0
@@ -43,11 +40,11 @@ class Answering:
     def __init__(
         self,
         app: App,
-        settings: Settings,
         front_end: FrontEnd,
         parser: RequestParser,
+        fetcher: MediaFetcher,
         decoder: MediaDecoder,
-        room: MediaRoom,
+        loader: MediaLoader,
         quota: Quota,
         model: str,
     ) -> None:
@@ -55,12 +52,10 @@ class Answering:
         self._front_end = front_end
         self._engine = front_end.engine
         self._model = model
-        self.uploads = Uploads(settings.limits)
-        self._fetcher = MediaFetcher(settings, self.uploads)
         self._parser = parser
+        self._fetcher = fetcher
         self._decoder = decoder
-        self._loader = MediaLoader(self._fetcher, decoder, room)
-        metrics.MEDIA_BYTES.set_function(lambda: room.num_bytes)
+        self._loader = loader
         self._quota = quota
         self._tracing = Tracing()
         self._threads = ThreadPoolExecutor(NUM_THREADS, thread_name_prefix="requests")
@@ -133,19 +128,6 @@ class Answering:
             context.details["asked_again"] = True
             await self._app(*context.onward(body), response.send)
 
-    def keep(self, tenant: str, body: bytes, format_name: str | None) -> str:
-        """Keep an uploaded recording."""
-        suffix = suffix_of(format_name)
-        check_recording(body, suffix)
-        name = self.uploads.add(tenant, body, suffix)
-        metrics.UPLOAD_BYTES.set(self.uploads.num_bytes)
-        return name
-
-    async def filmstrip(self, tenant: str, name: str) -> bytes:
-        """An uploaded recording as a picture."""
-        fetched = await self._in_thread(self._fetcher.upload, tenant, name)
-        return await self._decoder.filmstrip(tenant, fetched)
-
     async def _time_vision(self, record: RequestRecord) -> None:
         """A busy engine is not waited for long: then the tower's time is in the prefill's."""
         with contextlib.suppress(TimeoutError, Exception):
@@ -158,7 +140,6 @@ class Answering:
             await asyncio.sleep(GATHER_S)
             with contextlib.suppress(Exception):
                 await self._engine.gather_times()
-            metrics.DRAFTER_UP.set(self._drafter_is_up)
 
     async def _trace(self, record: RequestRecord) -> None:
         if not record.vision_s:
@@ -169,7 +150,6 @@ class Answering:
         self, context: RequestContext, record: RequestRecord, response: Response | None
     ) -> None:
         metrics.count_answer(record, context.tenant)
-        metrics.DRAFTER_UP.set(self._drafter_is_up)
         context.details["cached_tokens"] = record.num_cached_tokens
         if record.report is not None:
             context.details["accepted_tokens"] = record.num_accepted
@@ -187,43 +167,11 @@ class Answering:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    @property
-    def engine_is_dead(self) -> bool:
-        """Whether the target's engine is gone."""
-        return bool(self._engine.errored)
-
-    async def engine_is_healthy(self) -> bool:
-        """Whether the target's engine has not ended."""
-        try:
-            await self._engine.check_health()
-        except Exception:
-            return False
-        return True
-
-    @property
-    def decoders_state(self) -> str:
-        """For people: up, or down while they are started (again)."""
-        return "up" if self._decoder.is_up else "down"
-
-    @property
-    def _drafter_is_up(self) -> bool:
-        model = self._front_end.draft_model
-        return model is not None and model.is_up
-
-    @property
-    def drafter_state(self) -> str:
-        """For people: none, up or down."""
-        if self._front_end.draft_model is None:
-            return "none"
-        metrics.DRAFTER_UP.set(self._drafter_is_up)
-        return "up" if self._drafter_is_up else "down"
-
     def close(self) -> None:
         """End what runs beside the requests."""
         for task in self._background:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self.uploads.close()
         self._tracing.close()
 
 

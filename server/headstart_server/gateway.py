@@ -15,23 +15,20 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from headstart_server import metrics, routes
 from headstart_server.access_log import AccessLog
-from headstart_server.admission import Slot
+from headstart_server.admission import Admission, Slot, check_page
 from headstart_server.answering import Answering
 from headstart_server.asgi import App, Message, Receive, Scope, Send, send_json, send_whole
 from headstart_server.auth import Caller
-from headstart_server.demo import Demo
-from headstart_server.entrance import Entrance
-from headstart_server.heartbeat import Heartbeat
 from headstart_server.live.camera_routes import CameraRoutes
 from headstart_server.memory.routes import MemoryRoutes
-from headstart_server.own_pages import check_page
-from headstart_server.page import LIVE_PAGE, PAGE, PAGE_HEADERS
+from headstart_server.page import LIVE_PAGE, PAGE, PAGE_HEADERS, Demo
+from headstart_server.readiness import Readiness
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import ClientDisconnectedError, RequestContext
-from headstart_server.routes import UPLOADS, Access, Route, find_route, methods_of
+from headstart_server.routes import Access, Route, find_route, methods_of, without_stream
 from headstart_server.schema import openapi_schema
 from headstart_server.settings import Settings
-from headstart_server.stream_address import without_stream
+from headstart_server.upload_routes import UploadRoutes
 
 REFUSAL_S = 5.0
 """How long a client may take to read a refusal."""
@@ -46,8 +43,9 @@ class Gateway:
         settings: Settings,
         answering: Answering,
         access_log: AccessLog,
-        entrance: Entrance,
-        heartbeat: Heartbeat,
+        admission: Admission,
+        readiness: Readiness,
+        uploads: UploadRoutes,
         cameras: CameraRoutes,
         memory: MemoryRoutes,
     ) -> None:
@@ -56,21 +54,17 @@ class Gateway:
         self._answering = answering
         self._access_log = access_log
         self._demo = Demo(settings.demo, compares=settings.compare)
-        self.entrance = entrance
-        self._heartbeat = heartbeat
-        self._cameras = cameras
-        self._memory = memory
-        self._beating = asyncio.create_task(heartbeat.run())
+        self.admission = admission
+        self._readiness = readiness
+        self._uploads, self._cameras, self._memory = uploads, cameras, memory
         self._schema = b""
         metrics.state_limits(settings.limits)
-        metrics.FREE_BYTES.set_function(lambda: entrance.memory.free_bytes)
-        metrics.HEARTBEAT_AGE.set_function(lambda: heartbeat.age_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""
         scope, stream = without_stream(scope)
         context = RequestContext(
-            scope, receive, send, lambda: self._answering.engine_is_dead, stream=stream
+            scope, receive, send, lambda: self._readiness.engine_is_dead, stream=stream
         )
         try:
             async with asyncio.timeout(self._settings.limits.request_s) as time_limit:
@@ -94,11 +88,11 @@ class Gateway:
         """Check that the request may use its route, and answer it there."""
         check_page(self._settings, context)
         route = _route_of(context)
-        caller = self.entrance.caller(context.header(b"authorization"))
+        caller = self.admission.caller(context.header(b"authorization"))
         context.tenant = caller.name if caller is not None and caller.may_ask else ""
         context.caller = caller.name if caller is not None else ""
         if route.access is not Access.ADMITTED and (caller or route.access is Access.PUBLIC):
-            await self.entrance.delays.answer(context)
+            await self.admission.delays.answer(context)
         if route.access is Access.PUBLIC:
             await self._answer_directly(context, route, caller)
             return
@@ -120,30 +114,23 @@ class Gateway:
                 time_limit.reschedule(None)  # a stream lasts for as long as it is read
             await self._cameras.answer(context, route)
             return
-        with self.entrance.admit(context.tenant) as slot:
+        with self.admission.admit(context.tenant) as slot:
             await self._answer_admitted(context, route, slot)
 
     async def _answer_admitted(self, context: RequestContext, route: Route, slot: Slot) -> None:
         """Answer a request that counts as in flight."""
         body = await self._body(context, slot)
-        name = context.scope["path"].rpartition("/")[2]
-        send, ok = context.send, HTTPStatus.OK
         if not route.ours:
             await self._answering.answer(context, body, route.path)
         elif route.path.startswith(routes.CAMERAS):
             await self._cameras.answer(context, route, body)
         elif route.path.startswith(routes.MEMORY):
             await self._memory.answer(context, route, body)
-        elif route.method == "POST":
-            await self._upload(context, body)
-        elif route.method == "DELETE":
-            self._answering.uploads.remove(context.tenant, name)
-            await send_json(send, ok, {"id": name, "deleted": True})
-        elif route.path.startswith(routes.DEMO):
-            await send_whole(send, ok, *self._demo.file(name))
+        elif route.path.startswith(routes.UPLOADS):
+            await self._uploads.answer(context, route, body)
         else:
-            picture = await self._answering.filmstrip(context.tenant, name)
-            await send_whole(send, ok, b"image/png", picture)
+            file = self._demo.file(context.scope["path"].rpartition("/")[2])
+            await send_whole(context.send, HTTPStatus.OK, *file)
 
     async def _body(self, context: RequestContext, slot: Slot) -> bytes:
         """Receive the whole body, counted as it arrives."""
@@ -179,23 +166,15 @@ class Gateway:
             case "/live":
                 await send_whole(send, ok, b"text/html; charset=utf-8", LIVE_PAGE, PAGE_HEADERS)
             case "/ready":
-                await self._send_readiness(context, caller)
+                state = await self._readiness.state(caller)
+                status = ok if state["ready"] else HTTPStatus.SERVICE_UNAVAILABLE
+                await send_json(send, status, state)
             case "/openapi.json":
                 # Made once: the route needs no key, so it may be asked for often.
                 self._schema = self._schema or _schema(context.scope)
                 await send_whole(send, ok, b"application/json", self._schema)
             case _:
                 await send_json(send, ok, self._demo.listing())
-
-    async def _upload(self, context: RequestContext, body: bytes) -> None:
-        name = self._answering.keep(context.tenant, body, context.query("format"))
-        content = {"id": name, "object": "headstart.events", "bytes": len(body)}
-        await send_json(
-            context.send,
-            HTTPStatus.CREATED,
-            content,
-            [(b"location", f"{UPLOADS}/{name}".encode())],
-        )
 
     async def _send_models(self, context: RequestContext) -> None:
         """Send vLLM's list of models without their paths on the disk."""
@@ -211,36 +190,10 @@ class Gateway:
             model["root"] = model["id"]
         await send_json(context.send, HTTPStatus(messages[0]["status"]), content)
 
-    async def _send_readiness(self, context: RequestContext, caller: Caller | None) -> None:
-        engine, admission = await self._engine_state(), self.entrance.admission
-        decoders, short = self._answering.decoders_state, self.entrance.memory.is_high
-        ready = engine == decoders == "up" and not admission.draining and not short
-        content: dict[str, object] = {"ready": ready}
-        if caller is not None:
-            in_flight = admission.num_in_flight
-            if not caller.sees_all:
-                in_flight = admission.num_in_flight_of(caller.name)
-            content |= {
-                "engine": engine,
-                "decoders": decoders,
-                "drafter": self._answering.drafter_state,
-                "draining": admission.draining,
-                "short_of_memory": short,
-                "in_flight": in_flight,
-            }
-        status = HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE
-        await send_json(context.send, status, content)
-
-    async def _engine_state(self) -> str:
-        """As ``/ready`` says it: up, down or hung."""
-        if not await self._answering.engine_is_healthy():
-            return "down"
-        return "up" if self._heartbeat.is_alive else "hung"
-
     async def _refuse(self, context: RequestContext, refusal: RefusedError) -> None:
         context.details["refused"] = refusal.message
         if not context.started:
-            await self.entrance.delays.refuse(context)
+            await self.admission.delays.refuse(context)
         # A client that has stopped reading does not read the refusal either.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(REFUSAL_S):
@@ -266,10 +219,6 @@ class Gateway:
             "bytes": context.num_bytes,
         }
         self._access_log.note(**{k: v for k, v in line.items() if v is not None}, **context.details)
-
-    def close(self) -> None:
-        """Stop the heartbeat."""
-        self._beating.cancel()
 
 
 def _route_of(context: RequestContext) -> Route:

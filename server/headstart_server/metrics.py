@@ -15,7 +15,7 @@ from headstart.answers.timeline import Stage, Timeline
 from headstart.engine.request_record import RequestRecord
 from headstart.live.window_question import WindowAnswer
 from headstart.speculation.draft import Verdict, by_source, is_fused
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 
 REQUESTS = Counter("headstart_requests", "Requests answered, by status.", ["status"])
 TURNED_AWAY = Counter("headstart_turned_away", "Requests not let in.", ["reason"])

@@ -28,31 +28,32 @@ from headstart.errors import HeadstartError
 from headstart.models.view import View
 from headstart_server import listening, metrics
 from headstart_server.access_log import AccessLog
-from headstart_server.admission import Admission
+from headstart_server.admission import Admission, RequestsInFlight
 from headstart_server.answering import Answering
 from headstart_server.asgi import App, Message, Receive, Scope, Send
 from headstart_server.connections.open_connections import OpenConnections
 from headstart_server.connections.uvicorn_protocols import bound_connections
-from headstart_server.entrance import Entrance
 from headstart_server.gateway import Gateway
-from headstart_server.heartbeat import Heartbeat
 from headstart_server.live.camera_resources import CameraSlots
 from headstart_server.live.camera_routes import CameraRoutes
 from headstart_server.live.cameras import CameraRegistry, SocketCameras
 from headstart_server.live.route import LiveRoute
-from headstart_server.media import connector
-from headstart_server.media.decoder import MediaDecoder
-from headstart_server.media.decoder_pool import decoder_pool
-from headstart_server.media.room import MediaRoom
-from headstart_server.memory.keeper import MemoryKeeper
+from headstart_server.media import loader
+from headstart_server.media.decoder import MediaDecoder, decoder_pool
+from headstart_server.media.fetcher import MediaFetcher
+from headstart_server.media.loader import MediaBudget, MediaLoader
 from headstart_server.memory.routes import MemoryRoutes
-from headstart_server.memory.seal import Seal, tokenizer_name
+from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from headstart_server.memory.store import open_store
+from headstart_server.memory.store_sync import MemoryStoreSync
 from headstart_server.parsed_request import RequestParser
-from headstart_server.prediction import Spelling
+from headstart_server.prediction import Tokenizing
 from headstart_server.quota import Quota
+from headstart_server.readiness import Heartbeat, Readiness
 from headstart_server.settings import Settings, SettingsError
 from headstart_server.tenant_logs import TenantLogs
+from headstart_server.upload_routes import UploadRoutes
+from headstart_server.uploads import Uploads
 
 SAVE_S = 10.0
 """Time to save the memories of streams, when a drain begins and when it ends."""
@@ -66,7 +67,7 @@ class HeadstartMiddleware:
         self._gateway: Gateway | None = None
         self._live: LiveRoute | None = None
         self._registry: CameraRegistry | None = None
-        self._keeper: MemoryKeeper | None = None
+        self._memory: MemoryStoreSync | None = None
         self._draining: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,39 +126,45 @@ class HeadstartMiddleware:
                 serving.engine_client = engine
         config = state.engine_client.model_config
         tokenizer = state.engine_client.renderer.tokenizer
-        connector.register()
+        loader.register()
         pool = decoder_pool(limits, config, tokenizer, settings.open)
         pool.start()
         parts.callback(pool.close)
         metrics.WORKERS_KILLED.set_function(lambda: pool.num_killed)
         quota = Quota(limits)
         if _remembers(state.engine_client.vllm_config):
-            memory = EngineMemory(engine)
-            self._keeper = _keeper(settings, memory, tokenizer, access_log)
-            parts.callback(self._keeper.close)
-            listeners.append(self._keeper)
+            self._memory = _memory(settings, EngineMemory(engine), tokenizer, access_log)
+            parts.callback(self._memory.close)
+            listeners.append(self._memory)
         front_end = _front_end(draft_model, engine, state.args.additional_config, listeners)
         parts.callback(front_end.close)
-        decoder, room = MediaDecoder(pool, limits), MediaRoom(limits)
+        uploads, decoder, budget = Uploads(limits), MediaDecoder(pool, limits), MediaBudget(limits)
+        parts.callback(uploads.close)
+        metrics.MEDIA_BYTES.set_function(lambda: budget.num_bytes)
+        fetcher = MediaFetcher(settings, uploads)
         answering = Answering(
             self._app,
-            settings,
             front_end,
             _parser(settings, state.engine_client.vllm_config, tokenizer),
+            fetcher,
             decoder,
-            room,
+            MediaLoader(fetcher, decoder, budget),
             quota,
             state.openai_serving_models.model_name(),
         )
         parts.callback(answering.close)
+        admission = Admission(
+            settings, quota, lambda said: access_log.note(event="keys", said=said)
+        )
         heartbeat = Heartbeat(engine.beat, limits.heartbeat_s)
-        entrance = Entrance(settings, quota, lambda said: access_log.note(event="keys", said=said))
+        readiness = Readiness(front_end, decoder, admission, heartbeat)
+        parts.callback(readiness.close)
         connections = OpenConnections()
         bound_connections(state.server.config, limits, connections)
         parts.callback(asyncio.ensure_future(connections.watch()).cancel)
 
         def note_end() -> None:
-            state.args.engine_died = answering.engine_is_dead
+            state.args.engine_died = readiness.engine_is_dead
             access_log.note(event="down", engine_died=state.args.engine_died)
 
         parts.callback(note_end)
@@ -165,30 +172,30 @@ class HeadstartMiddleware:
         if (view := _view(config, settings)).num_frames is not None:
             target = Target(view, front_end, lambda stream, num: quota.charge(stream.tenant, num))
             bare = getattr(state.args, "headstart_bare", None)
-            slots = CameraSlots(target, entrance, decoder, room, limits, bare)
+            slots = CameraSlots(target, admission, decoder, budget, limits, bare)
             cameras = SocketCameras(slots, limits, access_log.note_error)
             registry = CameraRegistry(slots, settings.cameras, limits, access_log)
             parts.callback(registry.close)
             kinds = (cameras, registry)
             metrics.LIVE_WAITING.set_function(lambda: sum(kind.num_waiting for kind in kinds))
             self._registry = registry
-        self._live = LiveRoute(settings, entrance, cameras, access_log)
+        self._live = LiveRoute(settings, admission, cameras, access_log)
         parts.callback(self._live.close)
         self._gateway = Gateway(
             self._app,
             settings,
             answering,
             access_log,
-            entrance,
-            heartbeat,
-            CameraRoutes(settings, entrance, self._registry),
-            MemoryRoutes(settings, quota, self._keeper),
+            admission,
+            readiness,
+            UploadRoutes(uploads, fetcher, decoder),
+            CameraRoutes(settings, admission, self._registry),
+            MemoryRoutes(settings, quota, self._memory),
         )
-        parts.callback(self._gateway.close)
         parts.callback(self._turn_away)
         # vLLM drops requests in flight when it is told to end; here they are answered first.
         loop, server = asyncio.get_running_loop(), state.server
-        drain = partial(self._on_signal, server, entrance.admission, access_log, limits.drain_s)
+        drain = partial(self._on_signal, server, admission.requests, access_log, limits.drain_s)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, drain)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # `serve` had it wait
@@ -211,39 +218,39 @@ class HeadstartMiddleware:
         getattr(state.args, "headstart_on_up", listening.say)(lines)
 
     def _on_signal(
-        self, server: Any, admission: Admission, access_log: AccessLog, drain_s: float
+        self, server: Any, requests: RequestsInFlight, access_log: AccessLog, drain_s: float
     ) -> None:
         if self._draining is not None:
             server.force_exit = True  # told twice
         else:
-            drain = self._drain(server, admission, access_log, drain_s)
+            drain = self._drain(server, requests, access_log, drain_s)
             self._draining = asyncio.ensure_future(drain)
 
     async def _drain(
-        self, server: Any, admission: Admission, access_log: AccessLog, drain_s: float
+        self, server: Any, requests: RequestsInFlight, access_log: AccessLog, drain_s: float
     ) -> None:
-        access_log.note(event="draining", in_flight=admission.num_in_flight)
+        access_log.note(event="draining", in_flight=requests.num)
         # Streams go elsewhere from now on, and are looked for in the store there.
         saving = asyncio.ensure_future(self._save_memory())
-        drained = await self._drained(admission, drain_s)
+        drained = await self._drained(requests, drain_s)
         await saving
         await self._save_memory()
         access_log.note(event="drained" if drained else "gave up draining")
         server.force_exit = not drained
         server.should_exit = True
 
-    async def _drained(self, admission: Admission, drain_s: float) -> bool:
+    async def _drained(self, requests: RequestsInFlight, drain_s: float) -> bool:
         """Whether all requests and all cameras ended in time."""
-        requests = asyncio.ensure_future(admission.drain(drain_s))
+        answered = asyncio.ensure_future(requests.drain(drain_s))
         cameras = asyncio.ensure_future(self._drain_cameras())
         await asyncio.wait((cameras,), timeout=drain_s)
-        return await requests and cameras.done()
+        return await answered and cameras.done()
 
     async def _save_memory(self) -> None:
-        if self._keeper is not None:
+        if self._memory is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SAVE_S):
-                    await self._keeper.save()
+                    await self._memory.save()
 
     async def _drain_cameras(self) -> None:
         kinds = [kind for kind in (self._live, self._registry) if kind is not None]
@@ -263,7 +270,7 @@ def _parser(settings: Settings, config: Any, tokenizer: Any) -> RequestParser:
     num_ids = config.model_config.get_vocab_size()
     return RequestParser(
         settings.limits,
-        Spelling(tokenizer),
+        Tokenizing(tokenizer),
         num_ids,
         names_all_tokens=None not in tokenizer.convert_ids_to_tokens(list(range(num_ids))),
         closes_seed=current_platform.is_cpu() and config.scheduler_config.enable_chunked_prefill,
@@ -275,15 +282,15 @@ def _remembers(vllm_config: Any) -> bool:
     return bool(vllm_config.scheduler_config.scheduler_cls == SCHEDULER)
 
 
-def _keeper(
-    settings: Settings, memory: EngineMemory, tokenizer: Any, access_log: AccessLog
-) -> MemoryKeeper:
-    keeping, seal = settings.memory, None
-    if keeping.keys:
-        seal = Seal(keeping.keys, tokenizer_name(tokenizer.get_vocab()))
+def _memory(
+    settings: Settings, engine: EngineMemory, tokenizer: Any, access_log: AccessLog
+) -> MemoryStoreSync:
+    memory, seal = settings.memory, None
+    if memory.keys:
+        seal = SnapshotSeal(memory.keys, tokenizer_name(tokenizer.get_vocab()))
     max_tenant_bytes = settings.limits.max_tenant_memory_bytes
-    store = open_store(keeping)
-    return MemoryKeeper(memory, keeping, seal, store, max_tenant_bytes, access_log.note)
+    store = open_store(memory)
+    return MemoryStoreSync(engine, memory, seal, store, max_tenant_bytes, access_log.note)
 
 
 def _front_end(

@@ -15,11 +15,11 @@ from headstart.speculation.drafter import StreamKey
 from headstart_server.bodies.bounds import BodyBounds, clips_of
 from headstart_server.bodies.routes import ChatBody, CompletionBody, content_of, read_body
 from headstart_server.bodies.sampling import HeadstartOptions
+from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, MediaPart
-from headstart_server.prediction import Spelling
+from headstart_server.prediction import Tokenizing
 from headstart_server.refusal import bad_request
 from headstart_server.routes import CHAT, COMPLETIONS
-from headstart_server.settings import Limits
 
 MAX_HEADER_LENGTH = 128
 
@@ -53,14 +53,14 @@ class RequestParser:
     def __init__(
         self,
         limits: Limits,
-        spelling: Spelling,
+        tokenizing: Tokenizing,
         vocabulary: int,
         names_all_tokens: bool = True,
         closes_seed: bool = False,
     ) -> None:
         """`BodyBounds` explains what is said of the served model."""
         self._bounds = BodyBounds(limits, vocabulary, names_all_tokens, closes_seed)
-        self._spelling = spelling
+        self._tokenizing = tokenizing
 
     def parse(self, body: bytes, tenant: str, path: str = CHAT, session: str = "") -> ParsedRequest:
         """Check a body; raises a `RefusedError` that says what the client can change.
@@ -83,7 +83,7 @@ class RequestParser:
         grammar = self._bounds.grammar(given)
         prediction = None
         if isinstance(given, ChatBody) and given.prediction is not None:
-            prediction = self._spelling.tokens(given.prediction.text(), grammar is not None)
+            prediction = self._tokenizing.tokens(given.prediction.text(), grammar is not None)
         options = given.headstart
         stream = options.stream if options is not None and options.stream is not None else name
         question = Question(

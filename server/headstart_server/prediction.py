@@ -19,7 +19,7 @@ _ANCHOR = "\n"
 _ANY_ID = TextVocabulary(2**63)
 
 
-class Spelling:
+class Tokenizing:
     """The target's tokenizer, for texts that the target may say. Safe to use from threads."""
 
     def __init__(self, tokenizer: Any) -> None:

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 
 from headstart_server import metrics
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError, too_much
-from headstart_server.settings import Limits
 
 MEMORY_CALLS_AT_ONCE, MEMORY_CALLS_A_SECOND = 40, 20
 """Of a tenant, over all routes of memory. Each takes some milliseconds of the engine's loop: 1,200

@@ -2,10 +2,18 @@
 
 Among vLLM's routes left out: loading adapters, profiling, scaling, sleeping, resetting caches, and
 remote calls into the workers. A server started with ``--open`` asks for no keys on any route.
+
+An address may name a stream, for clients that let a person set nothing else but a base URL: of
+``http://HOST/streams/front-door/v1`` all that a client asks is about the stream ``front-door``.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+
+from headstart_server.asgi import Scope
+
+_ADDRESS = re.compile(r"/streams/([^/]{1,128})(/v1/.+)")
 
 
 class Access(Enum):
@@ -92,3 +100,12 @@ def find_route(method: str, path: str) -> Route | None:
 def methods_of(path: str) -> list[str]:
     """The methods that a path has."""
     return [route.method for route in ROUTES if route.matches(route.method, path)]
+
+
+def without_stream(scope: Scope) -> tuple[Scope, str]:
+    """The request as if its address named no stream, and the stream's name; empty if none."""
+    found = _ADDRESS.fullmatch(scope["path"])
+    if found is None:
+        return scope, ""
+    name, path = found.groups()
+    return {**scope, "path": path, "raw_path": path.encode()}, name

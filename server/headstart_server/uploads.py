@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import BinaryIO
 
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits
 
 ID_PREFIX = "events-"
 

@@ -19,7 +19,7 @@ from headstart.speculation.registry import build_cascade
 from headstart.speculation.remembered import Remembered
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.vocabulary import TextVocabulary
-from headstart_server.memory.seal import Seal, tokenizer_name
+from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from headstart_server.memory.store import FileStore
 from tests.golden.clock import CLOCK, turned
 
@@ -68,10 +68,10 @@ def tell(cascade: Cascade) -> None:
         cascade.finish(drafted, answer)
 
 
-def seal() -> Seal:
+def seal() -> SnapshotSeal:
     """What the server seals with, and its tokenizer."""
     vocabulary = {f"word {number}": number for number in range(WORDS)}
-    return Seal([KEY], tokenizer_name(vocabulary))
+    return SnapshotSeal([KEY], tokenizer_name(vocabulary))
 
 
 def to_json(plain: dict[str, Any]) -> str:

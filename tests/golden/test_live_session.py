@@ -18,6 +18,7 @@ from headstart.media.annex_b import Codec, can_begin
 from headstart_client import live_client
 from headstart_client.live_client import LiveAnswer
 from headstart_client.wire import Media, MediaKind, pack_events, unpack_events
+from headstart_server.limits import Limits
 from headstart_server.live.answer_buffer import UnacknowledgedAnswers
 from headstart_server.live.messages import (
     answer_message,
@@ -26,7 +27,6 @@ from headstart_server.live.messages import (
     words_message,
 )
 from headstart_server.refusal import bad_request
-from headstart_server.settings import Limits
 from rig.waiting import PATIENCE_S
 from tests.golden.live_session import (
     NUM_SLOTS,

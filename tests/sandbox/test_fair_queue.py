@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headstart_server.sandbox.fair_queue import FairQueue
+from headstart_server.sandbox.pool import FairQueue
 
 
 class Jobs:

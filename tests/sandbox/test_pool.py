@@ -22,14 +22,13 @@ from headstart.errors import MediaError
 from headstart.live.sources.confined.confinement import ResourceLimits
 from headstart.media.events import Events, SensorSize
 from headstart_events.writers.writing import write_recording
-from headstart_server.media.decoder import MediaDecoder, max_output_bytes
-from headstart_server.media.decoder_pool import environment
+from headstart_server.limits import Limits
+from headstart_server.media.decoder import MediaDecoder, environment, max_output_bytes
 from headstart_server.media.fetcher import EventPart, Fetched
 from headstart_server.refusal import RefusedError
 from headstart_server.sandbox import worker as worker_module
 from headstart_server.sandbox.pool import Job, Pool, PoolSize
 from headstart_server.sandbox.worker import WAIT_TIMES, BufferSizes, SlowJobError, Worker
-from headstart_server.settings import Limits
 from rig.waiting import until
 from tests.serve.attacks import still_video
 

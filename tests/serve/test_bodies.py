@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from headstart_server.bodies import grammars, messages, routes, sampling
 from headstart_server.bodies.bounds import BodyBounds
-from headstart_server.bodies.closed import CLOSED
 from headstart_server.bodies.kinds import Body
 from headstart_server.bodies.routes import (
     BODIES,
@@ -22,10 +21,11 @@ from headstart_server.bodies.routes import (
     content_of,
     read_body,
 )
+from headstart_server.bodies.wording import CLOSED
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError
 from headstart_server.routes import CHAT, COMPLETIONS
 from headstart_server.schema import openapi_schema
-from headstart_server.settings import Limits
 from tests.soak.request_maker import RequestMaker
 
 VOCABULARY = 500

@@ -7,16 +7,13 @@ import pytest
 
 from headstart_client.wire import CloseCode
 from headstart_server.access_log import AccessLog
-from headstart_server.entrance import Entrance
 from headstart_server.gateway import Gateway
-from headstart_server.heartbeat import Heartbeat
-from headstart_server.live.camera_routes import CameraRoutes
-from headstart_server.memory.routes import MemoryRoutes
-from headstart_server.quota import Quota
+from headstart_server.limits import Limits
 from headstart_server.routes import CAMERAS, find_route
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
+from tests.serve.gateways import gateway_of
 from tests.serve.test_answer_stream import Client, Listened, listening
-from tests.serve.test_gateway import Answers, respond
+from tests.serve.test_gateway import Answers
 from tests.turned_loop import run_turned, turn
 
 
@@ -32,11 +29,7 @@ class Registry:
 
 def gateway(tmp_path, registry: Registry | None, **limits) -> Gateway:
     settings = Settings(open=True, limits=Limits(min_free_bytes=1, **limits))
-    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
-    routes = CameraRoutes(settings, entrance, registry)
-    log, beat = AccessLog(tmp_path / "log"), Heartbeat(respond, 30.0)
-    memory = MemoryRoutes(settings, Quota(settings.limits), None)
-    return Gateway(None, settings, Answers(), log, entrance, beat, routes, memory)
+    return gateway_of(settings, AccessLog(tmp_path / "log"), Answers(), registry)
 
 
 def asking(made: Gateway, client: Client, method: str, path: str, **headers: str):
@@ -79,7 +72,7 @@ def test_a_stream_outlasts_the_time_of_a_request_and_is_not_in_flight(tmp_path):
         assert registry.camera.after == 3
         await turn(10 * Limits().request_s)
         assert not served.done()
-        assert made.entrance.admission.num_in_flight == 0
+        assert made.admission.requests.num == 0
         queue.send({"type": "answer", "number": 4})
         queue.finish(CloseCode.ENDED)
         await served

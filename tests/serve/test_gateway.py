@@ -8,29 +8,19 @@ import pytest
 
 from headstart_server import gateway as gateway_module
 from headstart_server.access_log import AccessLog
-from headstart_server.entrance import Entrance
 from headstart_server.gateway import Gateway
-from headstart_server.heartbeat import Heartbeat
-from headstart_server.live.camera_routes import CameraRoutes
-from headstart_server.memory.routes import MemoryRoutes
-from headstart_server.quota import Quota
+from headstart_server.limits import Limits
 from headstart_server.routes import CAMERAS
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 from rig.servers import CHAT
+from tests.serve.gateways import gateway_of
 
 
 class Answers:
     """In place of `Answering`: answers at once, or streams without end."""
 
-    engine_is_dead = False
-    drafter_state = "none"
-    decoders_state = "up"
-
     def __init__(self, *, ends: bool = True) -> None:
         self._ends = ends
-
-    async def engine_is_healthy(self) -> bool:
-        return True
 
     async def answer(self, context, body, path) -> None:
         headers = [(b"content-type", b"text/event-stream")]
@@ -40,18 +30,9 @@ class Answers:
         await context.send({"type": "http.response.body", "body": b"done"})
 
 
-async def respond() -> None:
-    return
-
-
 def gateway(tmp_path, answers: Answers, **limits) -> Gateway:
-    bounds = Limits(**limits)
-    settings = Settings(open=True, limits=bounds, demo=tmp_path)
-    access_log = AccessLog(tmp_path / "log")
-    entrance = Entrance(settings, Quota(bounds), lambda said: None)
-    cameras = CameraRoutes(settings, entrance, None)
-    memory, heartbeat = MemoryRoutes(settings, Quota(bounds), None), Heartbeat(respond, 30.0)
-    return Gateway(None, settings, answers, access_log, entrance, heartbeat, cameras, memory)
+    settings = Settings(open=True, limits=Limits(**limits), demo=tmp_path)
+    return gateway_of(settings, AccessLog(tmp_path / "log"), answers)
 
 
 def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
@@ -64,7 +45,6 @@ def replies(make_gateway, *asked: tuple[str, str]) -> list[httpx.Response]:
             return [await client.request(method, path, content=b"{}") for method, path in asked]
         finally:
             await client.aclose()
-            gateway.close()
 
     return asyncio.run(run())
 
@@ -97,11 +77,8 @@ def test_a_client_that_does_not_read_keeps_no_slot_and_no_task(tmp_path, monkeyp
                 sent.append(message["body"])
                 await asyncio.Event().wait()  # its buffers are full
 
-        try:
-            await asyncio.wait_for(made(scope, receive, send), 60)
-            assert made.entrance.admission.num_in_flight == 0
-        finally:
-            made.close()
+        await asyncio.wait_for(made(scope, receive, send), 60)
+        assert made.admission.requests.num == 0
 
     asyncio.run(run())
     assert sent[0] == b"x"
@@ -123,12 +100,9 @@ def test_a_long_file_is_sent_as_fast_as_the_client_reads(tmp_path):
         async def send(message) -> None:
             if message["type"] == "http.response.body":
                 pieces.append(message["body"])
-                assert made.entrance.admission.num_in_flight == 1, (
-                    "it counts as in flight until it is read"
-                )
+                assert made.admission.requests.num == 1, "it counts as in flight until it is read"
 
         await made(scope, receive, send)
-        made.close()
 
     asyncio.run(run())
     assert b"".join(pieces) == content
@@ -172,12 +146,7 @@ def test_without_a_key_every_route_but_public_ones_is_refused(tmp_path, tenants)
 
     def with_keys() -> Gateway:
         settings = Settings(keys=Keys.of({"tenants": tenants}))
-        access_log, quota = AccessLog(tmp_path / "log"), Quota(settings.limits)
-        entrance = Entrance(settings, quota, lambda said: None)
-        cameras = CameraRoutes(settings, entrance, None)
-        memory = MemoryRoutes(settings, Quota(settings.limits), None)
-        beat = Heartbeat(respond, 30.0)
-        return Gateway(None, settings, Answers(), access_log, entrance, beat, cameras, memory)
+        return gateway_of(settings, AccessLog(tmp_path / "log"), Answers())
 
     asked = (("POST", CHAT), ("GET", "/metrics"), ("GET", "/demo"), ("GET", "/version"))
     asked += (("POST", CAMERAS), ("GET", CAMERAS), ("DELETE", f"{CAMERAS}/x"))

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from headstart_server.limits import Limits
 from headstart_server.media.decoder import MAX_CHECKED_GRAMMARS, MediaDecoder
-from headstart_server.settings import Limits
 
 
 class Pool:

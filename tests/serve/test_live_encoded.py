@@ -14,7 +14,7 @@ import pytest
 from headstart.media.annex_b import Codec
 from headstart_client.live_client import LiveClient
 from headstart_client.wire import Media, MediaKind
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 from rig.live_camera import (
     MAX_TOKENS,
     NUM_SLOTS,

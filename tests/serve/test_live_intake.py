@@ -12,14 +12,15 @@ import pytest
 from headstart.live.windows import GrowingWindows, Windows
 from headstart.media.events import Events, SensorSize
 from headstart_client.wire import Media, MediaKind, pack_events
-from headstart_server.entrance import Entrance
+from headstart_server.admission import Admission
+from headstart_server.limits import Limits
 from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.socket_intake import MAX_LOSSES, SocketIntake
 from headstart_server.media.decoder import DecodedPicture
-from headstart_server.media.room import MediaRoom
+from headstart_server.media.loader import MediaBudget
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError, bad_request
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 
 NUM_SLOTS = 4
 SLOT_US = 100_000
@@ -76,8 +77,8 @@ class Stuck:
 
 def intake(live: Windowed, decoder: Decoder, **limits) -> SocketIntake:
     bounds = Limits(min_free_bytes=1, **limits)
-    entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
-    context = TenantContext("", entrance, decoder, MediaRoom(bounds), bounds)
+    admission = Admission(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
+    context = TenantContext("", admission, decoder, MediaBudget(bounds), bounds)
     return SocketIntake(context, live, lambda refusal: None)
 
 
@@ -170,7 +171,7 @@ def test_short_of_memory_no_window_begins():
 
     async def run() -> dict[str, int]:
         made = intake(live, Decoder(random.Random(3)))
-        made._context = replace(made._context, entrance=SimpleNamespace(memory=HIGH))
+        made._context = replace(made._context, admission=SimpleNamespace(memory=HIGH))
         await play(made, live, [0, SLOT_US, 4 * SLOT_US], at_once)
         return dict(made.reasons)
 

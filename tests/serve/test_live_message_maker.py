@@ -4,9 +4,9 @@ import json
 from collections import Counter
 
 from headstart_client.wire import Media
+from headstart_server.limits import Limits
 from headstart_server.live.messages import Ack, Ask, End, Resume, Start, read_message
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits
 from tests.soak.live_message_maker import LiveMessageMaker, known_fields
 
 NUM_MADE = 2000

@@ -14,6 +14,7 @@ from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
 from headstart_client.live_client import LiveClient
 from headstart_client.wire import EVENT, HEADER, Media, MediaKind, pack_events, unpack_events
+from headstart_server.limits import Limits
 from headstart_server.live.messages import (
     Ack,
     Ask,
@@ -25,7 +26,6 @@ from headstart_server.live.messages import (
     read_registration,
 )
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits
 from rig.live_camera import START
 
 LIMITS = Limits(max_text_characters=1000, max_grammar_bytes=500)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 from rig.live_camera import NUM_SLOTS, SLOT_US, LiveCamera, answers_of, jpegs
 from rig.servers import Server, metric
 

@@ -11,14 +11,15 @@ import pytest
 from headstart.live.windows import Windows
 from headstart.media.annex_b import Codec
 from headstart_client.wire import Media, MediaKind
-from headstart_server.entrance import Entrance
+from headstart_server.admission import Admission
+from headstart_server.limits import Limits
 from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.socket_intake import MAX_UNREADABLE, SocketIntake
 from headstart_server.media.decoder import MediaDecoder
-from headstart_server.media.room import MediaRoom
+from headstart_server.media.loader import MediaBudget
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 from rig.waiting import until
 from tests.media.encoded import decode, encode, street
 from tests.sandbox.test_pool import Sandbox
@@ -56,9 +57,9 @@ class EncodedCamera:
         self, sandbox: Sandbox, codec: Codec = Codec.H264, step_s: float = 0.4, **limits: int
     ) -> None:
         bounds = Limits(min_free_bytes=1, **limits)
-        entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
+        admission = Admission(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
         decoder = MediaDecoder(sandbox.pool, bounds)
-        context = TenantContext("", entrance, decoder, MediaRoom(bounds), bounds)
+        context = TenantContext("", admission, decoder, MediaBudget(bounds), bounds)
         self.live = Windowed(Windows(0.4, step_s))
         self.told: list[str] = []
         self.intake = SocketIntake(

@@ -8,7 +8,7 @@ import pytest
 from headstart_client.wire import PATH, SUBPROTOCOL
 from headstart_server import auth
 from headstart_server.access_log import AccessLog
-from headstart_server.entrance import Entrance
+from headstart_server.admission import Admission
 from headstart_server.live.route import EACH_S, NUM_FREE, ConnectBackoff, LiveRoute
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError
@@ -23,9 +23,9 @@ PASSED = 501
 
 def handshake(tmp_path, headers: dict[str, str], *, extension: bool = True, **server) -> list[dict]:
     settings = Settings.of({"server": {"target": "t", "open": True, **server}})
-    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
+    admission = Admission(settings, Quota(settings.limits), lambda said: None)
     access_log = AccessLog(tmp_path / "log")
-    route = LiveRoute(settings, entrance, None, access_log)
+    route = LiveRoute(settings, admission, None, access_log)
     sent: list[dict] = []
 
     async def receive():
@@ -106,8 +106,8 @@ def test_a_revoked_key_ends_a_socket_that_is_open(tmp_path, monkeypatch):
     path = tmp_path / "headstart.toml"
     path.write_text('[server]\ntarget = "t"\n[tenants]\nnorth = ["key-a", "key-b"]\n')
     settings = Settings.read(path)
-    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
-    route = LiveRoute(settings, entrance, None, AccessLog(tmp_path / "log"))
+    admission = Admission(settings, Quota(settings.limits), lambda said: None)
+    route = LiveRoute(settings, admission, None, AccessLog(tmp_path / "log"))
     by_header = {"headers": [(b"authorization", b"Bearer key-a")], "subprotocols": [SUBPROTOCOL]}
     by_protocol = {"headers": [], "subprotocols": [SUBPROTOCOL, "headstart.key.key-b"]}
     open_sockets = [
@@ -151,9 +151,9 @@ class Sockets:
 
     def __init__(self, tmp_path) -> None:
         settings = Settings.of({"server": {"target": "t", "open": True}})
-        entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
+        admission = Admission(settings, Quota(settings.limits), lambda said: None)
         self.log = AccessLog(tmp_path / "log")
-        self.route = LiveRoute(settings, entrance, NoCameras(), self.log)
+        self.route = LiveRoute(settings, admission, NoCameras(), self.log)
         self.route._backoff = ConnectBackoff(Clock())
 
     async def open(self, said: dict, sent: list[dict]) -> None:

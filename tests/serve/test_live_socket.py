@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from headstart_client.wire import SUBPROTOCOL, CloseCode
+from headstart_server.limits import Limits
 from headstart_server.live import socket as live_socket
 from headstart_server.live.socket import LiveSocket, ReadLimit
 from headstart_server.request_context import RequestContext
-from headstart_server.settings import Limits
 from tests.serve.test_quota import Clock
 
 

@@ -8,9 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from headstart_server.limits import Limits
 from headstart_server.media.fetcher import MediaFetcher
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 from headstart_server.uploads import Uploads
 
 LIMITS = Limits(max_media_file_bytes=1000, decode_s=3.0)

@@ -11,7 +11,7 @@ from headstart.speculation.memory import Memory
 from headstart.speculation.stream_memory import question_mark
 from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.taking import PIECE_TOKENS
-from headstart_server.memory.seal import Seal, tokenizer_name
+from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from rig.servers import ask, asking, from_memory
 
 pytestmark = pytest.mark.engine
@@ -97,7 +97,7 @@ def test_a_large_memory_comes_in_by_pieces(north, body, memory_key, tiny_target)
     num_answers = len(said) // length
     large = StreamSnapshot(said, (length,) * num_answers, (time.time(),) * num_answers)
     tokenizer = AutoTokenizer.from_pretrained(tiny_target)
-    seal = Seal([memory_key], tokenizer_name(tokenizer.get_vocab()))
+    seal = SnapshotSeal([memory_key], tokenizer_name(tokenizer.get_vocab()))
     brought = bring(north, "large", seal.seal(StreamKey("north", "large"), large))
     assert brought.json()["answers"] == num_answers
     assert rows(north)["large"]["answers"] == num_answers
@@ -139,7 +139,7 @@ def test_a_memory_full_of_lies_changes_no_word(north, body, alone, memory_key, t
         lies.finish("told", [3 + (number + place) % 90 for place in range(24)])
     snapshot = lies.export(liar)
     always = {"0": [[100.0] * 9, [100.0] * 9]}
-    sealed = Seal([memory_key], tokenizer_name(tokenizer.get_vocab())).seal(
+    sealed = SnapshotSeal([memory_key], tokenizer_name(tokenizer.get_vocab())).seal(
         liar,
         replace(snapshot, earned={"memory": always}),
     )

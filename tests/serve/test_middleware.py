@@ -11,7 +11,7 @@ pytest.importorskip("vllm")
 from transformers import LlamaConfig
 
 from headstart.engine.startup import SCHEDULER
-from headstart_server.memory.keeping import MemoryKeeping
+from headstart_server.memory.store import MemorySettings
 from headstart_server.middleware import HeadstartMiddleware
 from headstart_server.settings import Settings
 
@@ -39,7 +39,7 @@ def broken() -> dict:
 def test_a_server_that_cannot_start_leaves_no_process_no_thread_and_no_task(tmp_path, vocabulary):
     """Its store of memories cannot be made, when decoders and logs are there already."""
     (tmp_path / "file").write_bytes(b"")
-    memory = MemoryKeeping(keys=(b"k" * 16,), store=str(tmp_path / "file" / "store"))
+    memory = MemorySettings(keys=(b"k" * 16,), store=str(tmp_path / "file" / "store"))
     settings = Settings(
         open=True, log=tmp_path / "log", answer_log=tmp_path / "answers", memory=memory
     )

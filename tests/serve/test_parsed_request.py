@@ -9,13 +9,14 @@ import pytest
 
 from headstart.engine.request_tags import RequestTags
 from headstart.speculation.drafter import StreamKey
+from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, MediaFetcher, MediaPart
 from headstart_server.parsed_request import RequestParser
-from headstart_server.prediction import Spelling
+from headstart_server.prediction import Tokenizing
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import RequestContext
 from headstart_server.routes import CHAT, COMPLETIONS
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 from headstart_server.uploads import Uploads
 
 VOCABULARY = 320
@@ -26,7 +27,7 @@ QUESTION = [{"role": "user", "content": "What?"}]
 def spelling():
     from headstart_lab.tokenizer import train_tokenizer
 
-    return Spelling(train_tokenizer(["The road is wide and wet."], VOCABULARY))
+    return Tokenizing(train_tokenizer(["The road is wide and wet."], VOCABULARY))
 
 
 @pytest.fixture(scope="session")

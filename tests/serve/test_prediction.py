@@ -6,7 +6,7 @@ import json
 import pytest
 
 from headstart.speculation.board import MAX_DRAFT_TOKENS
-from headstart_server.prediction import Spelling
+from headstart_server.prediction import Tokenizing
 from headstart_server.response import Response
 from rig.servers import MODEL, chunks_of, content_of
 
@@ -39,14 +39,14 @@ def bytes_():
 
 
 def test_an_answer_in_words_begins_with_the_mark_of_a_word(words):
-    spelling = Spelling(words)
+    spelling = Tokenizing(words)
     tokens = spelling.tokens("The road is wide.", is_structured=False)
     assert words.convert_ids_to_tokens(tokens)[0].startswith("▁")
     assert tokens == spelling.tokens(" The road is wide.", is_structured=False)
 
 
 def test_an_answer_under_a_grammar_begins_as_it_is_written(words):
-    tokens = Spelling(words).tokens('{"road": "wet"}', is_structured=True)
+    tokens = Tokenizing(words).tokens('{"road": "wet"}', is_structured=True)
     assert words.convert_ids_to_tokens(tokens)[0] == "{"
     assert words.decode([words.convert_tokens_to_ids("▁The"), *tokens]) == 'The{"road": "wet"}'
 
@@ -54,13 +54,13 @@ def test_an_answer_under_a_grammar_begins_as_it_is_written(words):
 @pytest.mark.parametrize("text", ["The road", " The road", "\nThe road", "\n\n", '{"a": 1}', ""])
 @pytest.mark.parametrize("is_structured", [False, True])
 def test_without_word_marks_a_text_is_spelt_as_it_is(bytes_, text, is_structured):
-    tokens = Spelling(bytes_).tokens(text, is_structured)
+    tokens = Tokenizing(bytes_).tokens(text, is_structured)
     assert bytes_.decode(tokens) == text
     assert list(tokens) == bytes_.encode(text, add_special_tokens=False)
 
 
 def test_a_long_prediction_is_cut(words):
-    tokens = Spelling(words).tokens("The road is wide. " * 100_000, is_structured=False)
+    tokens = Tokenizing(words).tokens("The road is wide. " * 100_000, is_structured=False)
     assert len(tokens) == MAX_DRAFT_TOKENS
 
 

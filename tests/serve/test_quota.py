@@ -5,9 +5,9 @@ from http import HTTPStatus
 import pytest
 
 from headstart_server import metrics
+from headstart_server.limits import Limits
 from headstart_server.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Bucket, Quota
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits
 
 
 class Clock:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from headstart_server.limits import Limits
 from headstart_server.live.socket import COUNTED_BYTES, ReadLimit
-from headstart_server.settings import Limits
 from tests.serve.test_quota import Clock
 
 

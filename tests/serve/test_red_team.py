@@ -320,8 +320,6 @@ def test_11_headers_do_not_steer_vllm(north, clips):
 class Stream:
     """Stands for what answers: begins a stream, and says nothing more for so many seconds."""
 
-    engine_is_dead = False
-
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
@@ -331,23 +329,14 @@ class Stream:
         await asyncio.sleep(self._seconds)  # plays: one that says nothing more
 
 
-def gateway_of(home: Path, answering: Stream, **tables):
+def guarded_by(home: Path, answering: Stream, **tables):
     from headstart_server.access_log import AccessLog
-    from headstart_server.entrance import Entrance
-    from headstart_server.gateway import Gateway
-    from headstart_server.heartbeat import Heartbeat
-    from headstart_server.live.camera_routes import CameraRoutes
-    from headstart_server.memory.routes import MemoryRoutes
-    from headstart_server.quota import Quota
     from headstart_server.settings import Settings
+    from tests.serve.gateways import gateway_of
 
     (home / "headstart.toml").write_text(toml(tables))
-    settings, access_log = Settings.read(home / "headstart.toml"), AccessLog(home / "log")
-    heartbeat = Heartbeat(lambda: asyncio.sleep(0), 30.0)
-    entrance = Entrance(settings, Quota(settings.limits), lambda said: None)
-    cameras = CameraRoutes(settings, entrance, None)
-    memory = MemoryRoutes(settings, Quota(settings.limits), None)
-    return Gateway(None, settings, answering, access_log, entrance, heartbeat, cameras, memory)
+    settings = Settings.read(home / "headstart.toml")
+    return gateway_of(settings, AccessLog(home / "log"), answering)
 
 
 async def request(gateway, key: str, read=lambda message: asyncio.sleep(0)) -> dict:
@@ -372,12 +361,11 @@ def test_12_a_tenant_has_a_share_a_minute(tmp_path):
 
     async def run() -> None:
         limits = {"tenant_requests_per_minute": 3}
-        guarded = gateway_of(tmp_path, Stream(0), tenants=tenants, limits=limits)
+        guarded = guarded_by(tmp_path, Stream(0), tenants=tenants, limits=limits)
         replies = [await request(guarded, "key-north") for _ in range(5)]
         assert [reply["status"] for reply in replies] == [200, 200, 200, 429, 429]
         assert int(dict(replies[-1]["headers"])[b"retry-after"]) > 0
         assert (await request(guarded, "key-south"))["status"] == 200
-        guarded.close()
 
     asyncio.run(run())
 
@@ -440,7 +428,7 @@ def test_15_tenants_see_nothing_of_each_other(server, north, south, operator, cl
 UPLOADER = """
 import sys, time
 from headstart_server.uploads import Uploads
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 uploads = Uploads(Limits())
 uploads.add("north", b"a recording" * 1000, ".npz")
 print("kept", flush=True)
@@ -468,7 +456,7 @@ def test_17_a_client_that_does_not_read_holds_nothing(tmp_path):
 
     async def run() -> None:
         limits = {"request_s": 0.5}
-        guarded = gateway_of(
+        guarded = guarded_by(
             tmp_path, Stream(3600), tenants={"north": ["key-north"]}, limits=limits
         )
         try:
@@ -476,8 +464,7 @@ def test_17_a_client_that_does_not_read_holds_nothing(tmp_path):
         except TimeoutError:
             pytest.fail("the request was still held a minute after its half second was over")
         finally:
-            guarded.close()
-        assert guarded.entrance.admission.num_in_flight == 0
+            assert guarded.admission.requests.num == 0
 
     asyncio.run(run())
 

@@ -6,10 +6,10 @@ import pytest
 
 from headstart_server.access_log import AccessLog
 from headstart_server.camera_access import CameraAccess
+from headstart_server.limits import Limits
 from headstart_server.live import cameras as cameras_module
 from headstart_server.live.cameras import CameraRegistry
 from headstart_server.live.messages import Registration
-from headstart_server.settings import Limits
 
 ACCESS = CameraAccess.of({"hosts": ["camera"], "hooks": ["http://home"]})
 WANTED = Registration(

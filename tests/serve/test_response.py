@@ -13,11 +13,11 @@ from headstart.answers.timeline import Stage
 from headstart.engine.request_record import Report, RequestRecord
 from headstart.speculation.draft import Draft, Verdict
 from headstart_server.access_log import AccessLog
-from headstart_server.admission import Admission
+from headstart_server.admission import RequestsInFlight
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError
 from headstart_server.response import Response, draft_counts
 from headstart_server.routes import ROUTES, find_route
-from headstart_server.settings import Limits
 from rig.waiting import wait_until
 
 
@@ -194,20 +194,20 @@ def test_nobody_is_sent_spans_unasked(monkeypatch):
 
 def test_so_many_requests_are_admitted_and_then_drained():
     async def run() -> None:
-        admission = Admission(Limits(max_requests=3, max_tenant_requests=2))
-        with admission.admit("a"), admission.admit("a"):
-            with pytest.raises(RefusedError, match="your requests"), admission.admit("a"):
+        requests = RequestsInFlight(Limits(max_requests=3, max_tenant_requests=2))
+        with requests.admit("a"), requests.admit("a"):
+            with pytest.raises(RefusedError, match="your requests"), requests.admit("a"):
                 pass
-            with admission.admit("b"):
-                with pytest.raises(RefusedError) as caught, admission.admit("b"):
+            with requests.admit("b"):
+                with pytest.raises(RefusedError) as caught, requests.admit("b"):
                     pass
                 assert (caught.value.status, caught.value.retry_after_s) == (429, 1)
-                assert admission.num_in_flight == 3
-            assert not await admission.drain(0.01)
-            with pytest.raises(RefusedError, match="stopped"), admission.admit("b"):
+                assert requests.num == 3
+            assert not await requests.drain(0.01)
+            with pytest.raises(RefusedError, match="stopped"), requests.admit("b"):
                 pass
-        assert admission.num_in_flight == 0
-        assert await admission.drain(60)
+        assert requests.num == 0
+        assert await requests.drain(60)
 
     asyncio.run(run())
 

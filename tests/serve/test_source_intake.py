@@ -11,13 +11,14 @@ import pytest
 from headstart.errors import SourceError
 from headstart.live.sources.source import Arrival, SourceCounts
 from headstart.live.windows import Windows
-from headstart_server.entrance import Entrance
+from headstart_server.admission import Admission
+from headstart_server.limits import Limits
 from headstart_server.live import source_intake
 from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.source_intake import MAX_WAITING, SourceIntake
-from headstart_server.media.room import MediaRoom
+from headstart_server.media.loader import MediaBudget
 from headstart_server.quota import Quota
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 from rig.footage import nothing_left
 from rig.waiting import until, wait_until
 from tests.serve.test_live_intake import HIGH, NUM_SLOTS, SLOT_US, Windowed
@@ -49,9 +50,9 @@ class Script:
 
 def intake(live: Windowed, source: Script, *, simulate: bool = False, **limits) -> SourceIntake:
     bounds = Limits(min_free_bytes=1, **limits)
-    entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
+    admission = Admission(Settings(open=True, limits=bounds), Quota(bounds), lambda said: None)
     return SourceIntake(
-        TenantContext("", entrance, None, MediaRoom(bounds), bounds),
+        TenantContext("", admission, None, MediaBudget(bounds), bounds),
         live,
         source,
         simulate=simulate,
@@ -106,7 +107,7 @@ def test_memory_counts_what_waits_before_the_windows_and_loses_them_whole():
 
 def test_short_of_memory_no_window_begins():
     def run_short(made: SourceIntake) -> None:
-        made._context = replace(made._context, entrance=SimpleNamespace(memory=HIGH))
+        made._context = replace(made._context, admission=SimpleNamespace(memory=HIGH))
 
     live, made = played(prepare=run_short)
     assert (len(live.ended), dict(made.reasons)) == (0, {"memory": 5})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError
-from headstart_server.settings import Limits
 from headstart_server.uploads import Uploads
 
 
@@ -82,7 +82,7 @@ def test_a_full_disk_is_reported_and_keeps_nothing(monkeypatch):
 
 UPLOADING = """
 from headstart_server.uploads import Uploads
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 uploads = Uploads(Limits())
 uploads.add("north", b"x" * 100_000, ".npz")
 print(uploads.num_bytes, flush=True)

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 import pytest
 
 from headstart.live.windows import Windows
-from headstart_server.entrance import Entrance
+from headstart_server.admission import Admission
+from headstart_server.limits import Limits
 from headstart_server.live.camera_resources import TenantContext
 from headstart_server.live.window_intake import MAX_AT_ONCE, WindowIntake
-from headstart_server.media.room import MediaRoom
+from headstart_server.media.loader import MediaBudget
 from headstart_server.quota import Quota
-from headstart_server.settings import Limits, Settings
+from headstart_server.settings import Settings
 from tests.serve.test_quota import Clock
 
 STEP_S = 0.5
@@ -22,8 +23,10 @@ def began(
 ) -> tuple[list[int], list[str]]:
     """Which windows begin of pictures whose times run so fast, and why the others do not."""
     bounds = Limits(min_free_bytes=1, **limits)
-    entrance = Entrance(Settings(open=True, limits=bounds), Quota(bounds, clock), lambda said: None)
-    context = TenantContext("", entrance, None, MediaRoom(bounds), bounds)
+    admission = Admission(
+        Settings(open=True, limits=bounds), Quota(bounds, clock), lambda said: None
+    )
+    context = TenantContext("", admission, None, MediaBudget(bounds), bounds)
     intake = WindowIntake(context, SimpleNamespace(windows=WINDOWS), simulate=False, clock=clock)
     begun, refused = [], []
     for number in range(num_windows):

@@ -44,7 +44,7 @@ def demo(
     """
     try:
         from headstart_server import server
-        from headstart_server.demo import WISHES
+        from headstart_server.page import WISHES
         from headstart_server.settings import Settings
     except ModuleNotFoundError as error:
         raise EngineMissingError(

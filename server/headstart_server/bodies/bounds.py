@@ -14,8 +14,8 @@ from headstart_server.bodies.routes import (
     constraint_of,
 )
 from headstart_server.bodies.sampling import Sampling
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError, bad_request
-from headstart_server.settings import Limits
 
 CLIPS = ("image_url", "video_url")
 _ADDRESSED = (*CLIPS, "event_url")

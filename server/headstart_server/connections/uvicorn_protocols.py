@@ -13,7 +13,7 @@ from headstart.errors import HeadstartError
 from headstart_server.connections.connection import Connection
 from headstart_server.connections.frames import Frames
 from headstart_server.connections.open_connections import OpenConnections
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 
 MAX_PIPELINE = 8
 """Requests of one connection that wait for the one under way."""

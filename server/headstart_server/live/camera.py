@@ -219,7 +219,7 @@ class Camera:
     def _charge_tokens(self, said: Answer) -> None:
         """What was computed: frames that were computed before have been charged before."""
         computed = said.num_prompt_tokens - said.num_cached_tokens + len(said.token_ids)
-        self._context.entrance.quota.charge(self.tenant, computed)
+        self._context.admission.quota.charge(self.tenant, computed)
 
     def _compared(self, message: Message, said: Answer) -> None:
         self._charge_tokens(said)

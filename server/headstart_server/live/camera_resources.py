@@ -11,12 +11,12 @@ from headstart.engine.session import Session
 from headstart.engine.target import Target
 from headstart.speculation.drafter import StreamKey
 from headstart_server import metrics
-from headstart_server.entrance import Entrance
+from headstart_server.admission import Admission
+from headstart_server.limits import Limits
 from headstart_server.live.messages import CameraRequest, grammar_of
 from headstart_server.media.decoder import MediaDecoder
-from headstart_server.media.room import MediaRoom
+from headstart_server.media.loader import MediaBudget
 from headstart_server.refusal import bad_request, too_much
-from headstart_server.settings import Limits
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class TenantContext:
     """What a tenant's media pass on their way into windows; all but its name is the server's."""
 
     tenant: str
-    entrance: Entrance
+    admission: Admission
     decoder: MediaDecoder
-    room: MediaRoom
+    room: MediaBudget
     limits: Limits
 
 
@@ -46,14 +46,14 @@ class CameraSlots:
     def __init__(
         self,
         target: Target,
-        entrance: Entrance,
+        admission: Admission,
         decoder: MediaDecoder,
-        room: MediaRoom,
+        room: MediaBudget,
         limits: Limits,
         bare: Headstart | None = None,
     ) -> None:
         self._target, self._loop = target, EngineLoop(asyncio.get_running_loop())
-        self._entrance, self._decoder, self._room = entrance, decoder, room
+        self._admission, self._decoder, self._room = admission, decoder, room
         self._limits, self._bare = limits, bare
         self._taken: Counter[str] = Counter()
 
@@ -73,10 +73,10 @@ class CameraSlots:
         if self._taken[tenant] >= self._limits.max_tenant_live:
             metrics.TURNED_AWAY.labels("tenant").inc()
             raise too_much("too many of your live cameras are connected")
-        self._entrance.memory.admit()
+        self._admission.memory.admit()
         manner = Manner(wanted.system)
         resources = CameraResources(
-            TenantContext(tenant, self._entrance, self._decoder, self._room, self._limits),
+            TenantContext(tenant, self._admission, self._decoder, self._room, self._limits),
             Session(self._target, self._loop, StreamKey(tenant, wanted.stream), manner),
             self._bare.session(wanted.stream, tenant, manner) if self._bare else None,
         )

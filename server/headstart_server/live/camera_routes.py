@@ -4,8 +4,8 @@ from collections import Counter
 from http import HTTPStatus
 
 from headstart_server import metrics
+from headstart_server.admission import Admission
 from headstart_server.asgi import send_json, send_whole
-from headstart_server.entrance import Entrance
 from headstart_server.live.answer_stream import AnswerStream
 from headstart_server.live.cameras import CameraRegistry
 from headstart_server.live.messages import read_registration
@@ -19,10 +19,10 @@ class CameraRoutes:
     """Answers requests whose tenant is known. Used from one event loop only."""
 
     def __init__(
-        self, settings: Settings, entrance: Entrance, registry: CameraRegistry | None
+        self, settings: Settings, admission: Admission, registry: CameraRegistry | None
     ) -> None:
         """Without a ``registry`` the target looks at no video, and every request is refused."""
-        self._settings, self._entrance, self._registry = settings, entrance, registry
+        self._settings, self._admission, self._registry = settings, admission, registry
         self._readers: Counter[str] = Counter()
         """Streams of answers, of each tenant."""
 
@@ -72,7 +72,7 @@ class CameraRoutes:
 
     def _check_key(self, context: RequestContext) -> None:
         """Raise a refusal unless the key of a stream is still the same tenant's."""
-        caller = self._entrance.caller(context.header(b"authorization"))
+        caller = self._admission.caller(context.header(b"authorization"))
         if caller is None or not caller.may_ask or caller.name != context.tenant:
             raise RefusedError(HTTPStatus.UNAUTHORIZED, "the key is not valid any more")
 

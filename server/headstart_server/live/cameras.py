@@ -17,6 +17,7 @@ from headstart.live.sources.source import Source
 from headstart.media.stream import StreamBounds
 from headstart_server.access_log import AccessLog
 from headstart_server.camera_access import CameraAccess
+from headstart_server.limits import Limits
 from headstart_server.live.camera import OnFailure
 from headstart_server.live.camera_resources import CameraSlots
 from headstart_server.live.messages import Registration, Resume, Start
@@ -25,7 +26,6 @@ from headstart_server.live.socket_camera import SocketCamera
 from headstart_server.live.source_camera import SourceCamera
 from headstart_server.live.source_intake import MAX_WAITING
 from headstart_server.refusal import RefusedError, bad_request
-from headstart_server.settings import Limits
 
 MAX_ENDED = 8
 """Cameras of one tenant that have ended and are still listed; the oldest go."""

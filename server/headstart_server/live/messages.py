@@ -19,8 +19,8 @@ from headstart.media.events import SensorSize
 from headstart_client.wire import WINDOW_S
 from headstart_server.bodies.kinds import Body, Count, FreeJson, Name, rule, tagged_by
 from headstart_server.bodies.wording import refusal_of
+from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError, bad_request
-from headstart_server.settings import Limits
 
 MAX_TOKENS = 4096
 """Of one answer."""

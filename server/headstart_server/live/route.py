@@ -10,12 +10,11 @@ from http import HTTPStatus
 from headstart_client.wire import KEY_PREFIX, PATH, SUBPROTOCOL
 from headstart_server import metrics
 from headstart_server.access_log import AccessLog
+from headstart_server.admission import Admission, check_page
 from headstart_server.asgi import Message, Receive, Scope, Send
 from headstart_server.delays import Delays
-from headstart_server.entrance import Entrance
 from headstart_server.live.cameras import SocketCameras
 from headstart_server.live.socket import LiveSocket
-from headstart_server.own_pages import check_page
 from headstart_server.refusal import RefusedError, bad_request, too_much
 from headstart_server.request_context import RequestContext
 from headstart_server.settings import Settings
@@ -47,13 +46,13 @@ class LiveRoute:
     def __init__(
         self,
         settings: Settings,
-        entrance: Entrance,
+        admission: Admission,
         cameras: SocketCameras | None,
         access_log: AccessLog,
     ) -> None:
         """Without ``cameras`` the target looks at no video, and every socket is refused."""
         self._settings, self._limits = settings, settings.limits
-        self._entrance, self._cameras, self._access_log = entrance, cameras, access_log
+        self._admission, self._cameras, self._access_log = admission, cameras, access_log
         self._opening: Counter[str] = Counter()
         """Sockets that have not said which camera they are, of each tenant."""
         self._backoff = ConnectBackoff()
@@ -67,7 +66,7 @@ class LiveRoute:
         except RefusedError as refusal:
             context.status = refusal.status
             context.details["refused"] = refusal.message
-            await self._entrance.delays.refuse(context)
+            await self._admission.delays.refuse(context)
             await _refuse(scope, send, refusal)
             self._log(context)
             return
@@ -128,8 +127,8 @@ class LiveRoute:
             raise RefusedError(
                 HTTPStatus.NOT_IMPLEMENTED, "this server's model looks at no video; ask over HTTP"
             )
-        self._entrance.admission.check_open()
-        self._entrance.memory.admit()
+        self._admission.requests.check_not_draining()
+        self._admission.memory.admit()
         if self._opening[tenant] >= self._limits.max_tenant_live:
             metrics.TURNED_AWAY.labels("tenant").inc()
             raise too_much("too many of your connections have not said which camera they are")
@@ -141,7 +140,7 @@ class LiveRoute:
         if not authorization:
             given = (name for name in context.scope["subprotocols"] if name.startswith(KEY_PREFIX))
             authorization = f"Bearer {next(given, '').removeprefix(KEY_PREFIX)}"
-        caller = self._entrance.caller(authorization)
+        caller = self._admission.caller(authorization)
         if caller is None:
             metrics.TURNED_AWAY.labels("key").inc()
             raise RefusedError(

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from headstart.errors import MediaError
 from headstart_client.wire import SUBPROTOCOL, CloseCode, Media
 from headstart_server.asgi import Message as AsgiMessage
+from headstart_server.limits import Limits
 from headstart_server.live.cameras import SocketCameras
 from headstart_server.live.messages import Ack, Ask, End, FromClient, Resume, Start, read_message
 from headstart_server.live.send_queue import SendQueue, close_code
@@ -17,7 +18,6 @@ from headstart_server.live.socket_camera import SocketCamera
 from headstart_server.quota import Bucket
 from headstart_server.refusal import RefusedError, bad_request
 from headstart_server.request_context import RequestContext
-from headstart_server.settings import Limits
 
 LOOK_S = 1.0
 """How often counts are sent, and the key and the idle time are checked."""

@@ -78,7 +78,7 @@ class SocketCamera(Camera):
     async def _ask(self, asked: Ask, queue: SendQueue) -> None:
         limits = self._context.limits
         try:
-            with self._context.entrance.admit(self.tenant):
+            with self._context.admission.admit(self.tenant):
                 grammar = grammar_of(asked.json_schema, limits)
                 if grammar is not None:
                     await self._context.decoder.check_grammar(self.tenant, grammar)

@@ -166,7 +166,7 @@ class SourceCamera(Camera):
         told = self.counts()
         while True:
             await asyncio.sleep(LOOK_S)
-            if not self._context.entrance.has_tenant(self.tenant):
+            if not self._context.admission.has_tenant(self.tenant):
                 gone = "no key of this camera's tenant is valid any more"
                 self._fail(RefusedError(HTTPStatus.UNAUTHORIZED, gone))
                 self._running.cancel()

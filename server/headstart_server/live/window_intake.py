@@ -107,13 +107,13 @@ class WindowIntake:
         """Charge a window as a request, once; returns why it may not begin, if it may not."""
         if number <= self._charged:
             return None
-        if self._context.entrance.memory.is_high:
+        if self._context.admission.memory.is_high:
             return LossReason.MEMORY
         now_s = self._clock()
         if self._speed.wait_s(1, now_s) > 0:
             return LossReason.FLOOD
         try:
-            self._context.entrance.quota.admit(self._context.tenant)
+            self._context.admission.quota.admit(self._context.tenant)
         except RefusedError:
             return LossReason.RATE
         self._speed.take(1, now_s)

@@ -8,9 +8,9 @@ from http import HTTPStatus
 
 from headstart.speculation.drafter import StreamKey
 from headstart_server.asgi import send_json, send_whole
-from headstart_server.memory.keeper import MemoryKeeper
 from headstart_server.memory.seal import SealError
 from headstart_server.memory.store import StoreError
+from headstart_server.memory.store_sync import MemoryStoreSync
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError, bad_request
 from headstart_server.request_context import RequestContext
@@ -27,31 +27,31 @@ DEFAULT_LISTED, MAX_LISTED = 100, 1000
 class MemoryRoutes:
     """Answers requests whose tenant is known. Used from one event loop only."""
 
-    def __init__(self, settings: Settings, quota: Quota, keeper: MemoryKeeper | None) -> None:
-        """Without a ``keeper`` nothing is drafted, and so nothing is remembered."""
-        self._settings, self._quota, self._keeper = settings, quota, keeper
+    def __init__(self, settings: Settings, quota: Quota, memory: MemoryStoreSync | None) -> None:
+        """Without a ``memory`` nothing is drafted, and so nothing is remembered."""
+        self._settings, self._quota, self._memory = settings, quota, memory
 
     async def answer(self, context: RequestContext, route: Route, body: bytes) -> None:
         """Answer one request."""
-        if self._keeper is None:
+        if self._memory is None:
             nothing = "this server drafts nothing, and so it remembers nothing"
             raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, nothing)
         if (wait_s := self._quota.memory_wait_s(context.tenant)) > 0:
             context.details["delayed_s"] = round(wait_s, 1)
             await asyncio.sleep(wait_s)
         try:
-            await self._answer(self._keeper, context, route, body)
+            await self._answer(self._memory, context, route, body)
         except StoreError as error:
             away = "the store of memories is away, so this is not done; ask again"
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, away, retry_after_s=5) from error
 
     async def _answer(
-        self, keeper: MemoryKeeper, context: RequestContext, route: Route, body: bytes
+        self, memory: MemoryStoreSync, context: RequestContext, route: Route, body: bytes
     ) -> None:
         send = context.send
         if route.path == MEMORY_EXPORT:
             self._check_keys()
-            data = await keeper.export(self._stream(context))
+            data = await memory.export(self._stream(context))
             if data is None:
                 raise RefusedError(HTTPStatus.NOT_FOUND, "nothing is remembered of this stream")
             self._quota.charge_memory(context.tenant, len(data) // BYTES_A_TOKEN)
@@ -60,7 +60,7 @@ class MemoryRoutes:
             self._check_keys()
             stream = self._stream(context)
             try:
-                opened, num_tokens = await keeper.take(stream, body)
+                opened, num_tokens = await memory.take(stream, body)
             except SealError as error:
                 raise bad_request(str(error)) from error
             self._quota.charge_memory(context.tenant, num_tokens)
@@ -71,21 +71,21 @@ class MemoryRoutes:
             }
             await send_json(send, HTTPStatus.OK, content)
         elif route.method == "DELETE":
-            await self._forget(keeper, context)
+            await self._forget(memory, context)
         else:
             after, num_listed = context.query("cursor"), _num_listed(context)
-            rows, cursor = await keeper.streams(context.tenant, after, num_listed)
+            rows, cursor = await memory.streams(context.tenant, after, num_listed)
             keep_days = self._settings.memory.keep_days
             content = {"object": "list", "data": rows, "cursor": cursor, "keep_days": keep_days}
             await send_json(send, HTTPStatus.OK, content)
 
-    async def _forget(self, keeper: MemoryKeeper, context: RequestContext) -> None:
+    async def _forget(self, memory: MemoryStoreSync, context: RequestContext) -> None:
         if context.query("all") == "true" and context.query("stream") is None:
-            await keeper.forget_tenant(context.tenant)
+            await memory.forget_tenant(context.tenant)
             content: dict[str, object] = {"all": True, "deleted": True}
         else:
             stream = self._stream(context)
-            await keeper.forget(stream)
+            await memory.forget(stream)
             content = {"stream": stream.stream, "deleted": True}
         await send_json(context.send, HTTPStatus.OK, content)
 

@@ -38,7 +38,7 @@ class OpenedMemory:
     snapshot: StreamSnapshot
 
 
-class Seal:
+class SnapshotSeal:
     """Seals for one tokenizer: under another one the same ids are other words."""
 
     def __init__(self, keys: Sequence[bytes], tokenizer: str) -> None:

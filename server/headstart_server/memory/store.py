@@ -2,22 +2,107 @@
 
 A store is believed in nothing: what it returns is checked by its seal. It knows streams by tenant
 and name, and forgets by itself what nobody has saved again for the time that memories are kept.
+
+[memory]
+keep_days = 7                            # answers are forgotten after that
+key_file = "/etc/headstart/memory.key"   # lets memories leave this server and come in
+store = "redis://127.0.0.1:6379/0"       # or a directory; keeps them over restarts
 """
 
 import hashlib
 import json
+import math
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+from urllib.parse import urlsplit
 
 from headstart.errors import HeadstartError
 from headstart.speculation.drafter import StreamKey
-from headstart_server.memory.keeping import MemoryKeeping, MemoryKeepingError
 
 TIMEOUT_S = 2.0
 _PREFIX = "headstart:memory"
+MIN_KEY_BYTES = 16
+_NUMBER = (int, float)
+ENTRIES: dict[str, type | tuple[type, ...]] = {
+    "keep_days": _NUMBER,
+    "key_file": str,
+    "store": str,
+    "save_every_s": _NUMBER,
+}
+"""The entries of [memory] and the type of each."""
+
+
+class MemorySettingsError(HeadstartError):
+    """The table [memory] cannot work."""
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """What the operator decided. Without keys no memory leaves the server or comes in."""
+
+    keep_days: float = 7.0
+    """Answers are forgotten after so many days."""
+    keys: tuple[bytes, ...] = ()
+    """A file of keys, one on each line. The first seals; what any of them has sealed is taken in.
+    """
+    store: str | None = None
+    """The address of a Redis or Valkey, or a directory."""
+    save_every_s: float = 10.0
+    """Streams with new answers are saved so often; a killed server loses no more than that."""
+
+    def __post_init__(self) -> None:
+        for name in ("keep_days", "save_every_s"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise MemorySettingsError(f"[memory] {name} must be a number above 0")
+        if self.store is not None and not self.keys:
+            raise MemorySettingsError(
+                "[memory] store needs key_file, so that nobody else who writes there is believed:"
+                " make a key with `openssl rand -hex 32` and name its file"
+            )
+
+    @property
+    def keep_s(self) -> float:
+        """The same in seconds."""
+        return self.keep_days * 86_400
+
+    @property
+    def is_redis(self) -> bool:
+        """Whether the store is an address; a directory otherwise."""
+        return urlsplit(self.store or "").scheme in ("redis", "rediss", "unix")
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Self:
+        """Read the table [memory], and the file of keys it names."""
+        for name, value in table.items():
+            kind = ENTRIES.get(name)
+            if kind is None:
+                raise MemorySettingsError(f"[memory] {name} is not one of: {', '.join(ENTRIES)}")
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise MemorySettingsError(
+                    f"[memory] {name} is {value!r}, which is of the wrong type"
+                )
+        given = dict(table)
+        file = given.pop("key_file", None)
+        return cls(**given, keys=() if file is None else read_keys(Path(file)))
+
+
+def read_keys(file: Path) -> tuple[bytes, ...]:
+    """The keys of a file, one on each line: add a new one in front, and later remove the old."""
+    try:
+        lines = file.read_text("ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MemorySettingsError(f"[memory] key_file {file} cannot be read: {error}") from error
+    keys = tuple(line.strip().encode() for line in lines if line.strip())
+    if not keys or min(map(len, keys)) < MIN_KEY_BYTES:
+        raise MemorySettingsError(
+            f"[memory] key_file {file} needs a key of {MIN_KEY_BYTES} characters or more on each"
+            " line: make one with `openssl rand -hex 32`"
+        )
+    return keys
 
 
 class StoreError(HeadstartError):
@@ -53,13 +138,13 @@ class Store(Protocol):
         ...
 
 
-def open_store(keeping: MemoryKeeping) -> Store | None:
+def open_store(settings: MemorySettings) -> Store | None:
     """The store of these settings, where one is set."""
-    if keeping.store is None:
+    if settings.store is None:
         return None
-    if keeping.is_redis:
-        return RedisStore(keeping.store, keeping.keep_s)
-    return FileStore(Path(keeping.store), keeping.keep_s)
+    if settings.is_redis:
+        return RedisStore(settings.store, settings.keep_s)
+    return FileStore(Path(settings.store), settings.keep_s)
 
 
 class FileStore:
@@ -74,7 +159,7 @@ class FileStore:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise MemoryKeepingError(
+            raise MemorySettingsError(
                 f"no memories can be kept in {directory} ({error.strerror}): name a directory that"
                 " is yours as store under [memory], or leave it out"
             ) from error
@@ -127,7 +212,7 @@ class RedisStore:
         try:
             import redis
         except ImportError as error:
-            raise MemoryKeepingError(
+            raise MemorySettingsError(
                 "[memory] store is an address, and redis is not installed:"
                 " pip install 'headstart[redis]'"
             ) from error
@@ -137,7 +222,7 @@ class RedisStore:
                 address, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S
             )
         except ValueError as error:
-            raise MemoryKeepingError(
+            raise MemorySettingsError(
                 f"[memory] store is no address of a Redis ({error}): redis://HOST:6379/0"
             ) from error
 

@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from headstart.live.sources.confined.confinement import ResourceLimits, confine
-from headstart_server.sandbox.grammars import Grammars
-from headstart_server.sandbox.jobs import Jobs
+from headstart_server.sandbox.jobs import Grammars, Jobs, warm_up
 from headstart_server.sandbox.vllm_media import Loaders, stub_packages
-from headstart_server.sandbox.warmup import warm_up
 
 MAX_MESSAGE_BYTES = 64 << 10
 LENGTH = struct.Struct("<Q")

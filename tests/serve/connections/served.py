@@ -12,7 +12,7 @@ import pytest
 
 from headstart_server.connections.open_connections import OpenConnections
 from headstart_server.connections.uvicorn_protocols import bound_connections
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 
 uvicorn = pytest.importorskip("uvicorn")  # it comes with vLLM
 uvloop = pytest.importorskip("uvloop")

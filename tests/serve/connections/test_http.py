@@ -10,7 +10,7 @@ import pytest
 from headstart_server.connections import connection, open_connections, uvicorn_protocols
 from headstart_server.connections.open_connections import OpenConnections
 from headstart_server.connections.uvicorn_protocols import UvicornError, bound_connections
-from headstart_server.settings import Limits
+from headstart_server.limits import Limits
 from tests.serve.connections.served import run, served, settle
 
 GET = b"GET /x HTTP/1.1\r\n\r\n"

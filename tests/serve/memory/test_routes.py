@@ -5,14 +5,16 @@ import json
 
 import pytest
 
+from headstart_server.limits import Limits
 from headstart_server.memory import routes
 from headstart_server.memory.routes import BYTES_A_TOKEN, MemoryRoutes
 from headstart_server.memory.seal import OpenedMemory
+from headstart_server.memory.store import MemorySettings
 from headstart_server.quota import MEMORY_CALLS_A_SECOND, MEMORY_CALLS_AT_ONCE, Quota
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import RequestContext
 from headstart_server.routes import MEMORY, MEMORY_EXPORT, MEMORY_IMPORT, find_route
-from headstart_server.settings import Limits, MemoryKeeping, Settings
+from headstart_server.settings import Settings
 from tests.serve.memory.memories import FRONT, KEY, snapshot
 from tests.serve.test_quota import Clock
 
@@ -20,7 +22,7 @@ TOKENS_PER_MINUTE = 600
 
 
 class Kept:
-    """In place of the keeper: a stream of 400 tokens, and no other."""
+    """In place of `MemoryStoreSync`: a stream of 400 tokens, and no other."""
 
     async def streams(self, tenant, after, max_streams):
         return [{"stream": FRONT.stream, "answers": 2, "bytes": 99}], None
@@ -36,7 +38,7 @@ class Tenant:
     """Calls the routes, at a time that stands still unless it is turned."""
 
     def __init__(self):
-        keeping = MemoryKeeping(keys=(KEY,))
+        keeping = MemorySettings(keys=(KEY,))
         limits = Limits(tenant_tokens_per_minute=TOKENS_PER_MINUTE)
         settings, self.clock = Settings(limits=limits, memory=keeping), Clock()
         self.quota = Quota(limits, self.clock)

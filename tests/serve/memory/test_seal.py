@@ -6,15 +6,15 @@ import pytest
 
 from headstart.speculation.drafter import StreamKey
 from headstart.speculation.memory import Memory
-from headstart_server.memory.seal import MAX_BYTES, Seal, SealError, tokenizer_name
+from headstart_server.memory.seal import MAX_BYTES, SealError, SnapshotSeal, tokenizer_name
 from tests.serve.memory.memories import FRONT, KEY, OTHER_KEY, snapshot
 
-SEAL = Seal([KEY], "tokenizer")
+SEAL = SnapshotSeal([KEY], "tokenizer")
 
 
 def test_what_is_sealed_here_is_read_by_whoever_has_the_key():
     sent = snapshot([1, 2, 3], [4, 5])
-    opened = Seal([KEY], "tokenizer").open(SEAL.seal(FRONT, sent), "north")
+    opened = SnapshotSeal([KEY], "tokenizer").open(SEAL.seal(FRONT, sent), "north")
     assert opened.stream == FRONT
     assert opened.snapshot.answers() == sent.answers()
     assert opened.snapshot.said_at_s == pytest.approx(sent.said_at_s, abs=0.001)
@@ -28,7 +28,7 @@ def test_questions_do_not_travel():
 
 
 def test_a_new_key_is_used_while_the_old_one_still_opens():
-    turned = Seal([OTHER_KEY, KEY], "tokenizer")
+    turned = SnapshotSeal([OTHER_KEY, KEY], "tokenizer")
     assert turned.open(SEAL.seal(FRONT, snapshot()), "north").stream == FRONT
     with pytest.raises(SealError, match="key_file"):
         SEAL.open(turned.seal(FRONT, snapshot()), "north")
@@ -37,8 +37,8 @@ def test_a_new_key_is_used_while_the_old_one_still_opens():
 @pytest.mark.parametrize(
     ("seal", "tenant", "why"),
     [
-        (Seal([OTHER_KEY], "tokenizer"), "north", "key_file"),
-        (Seal([KEY], "another"), "north", "tokenizer"),
+        (SnapshotSeal([OTHER_KEY], "tokenizer"), "north", "key_file"),
+        (SnapshotSeal([KEY], "another"), "north", "tokenizer"),
         (SEAL, "south", "another tenant's"),
         (SEAL, "", "another tenant's"),
     ],

@@ -6,8 +6,13 @@ import stat
 import pytest
 
 from headstart.speculation.drafter import StreamKey
-from headstart_server.memory.keeping import MemoryKeeping, MemoryKeepingError
-from headstart_server.memory.store import FileStore, RedisStore, open_store
+from headstart_server.memory.store import (
+    FileStore,
+    MemorySettings,
+    MemorySettingsError,
+    RedisStore,
+    open_store,
+)
 from rig.redis_server import running_redis
 from rig.waiting import wait_until
 from tests.serve.memory.memories import FRONT, KEY
@@ -111,12 +116,12 @@ def test_files_are_for_their_owner_only_and_old_ones_are_deleted(tmp_path):
 
 def test_a_directory_that_cannot_be_made_says_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(MemoryKeepingError, match="store under"):
-        open_store(MemoryKeeping(keys=(KEY,), store=str(tmp_path / "file" / "memories")))
+    with pytest.raises(MemorySettingsError, match="store under"):
+        open_store(MemorySettings(keys=(KEY,), store=str(tmp_path / "file" / "memories")))
 
 
 def test_a_redis_that_is_away_is_no_reason_not_to_start(tmp_path):
     redis = pytest.importorskip("redis")
-    store = open_store(MemoryKeeping(keys=(KEY,), store=f"unix://{tmp_path}/none.sock"))
+    store = open_store(MemorySettings(keys=(KEY,), store=f"unix://{tmp_path}/none.sock"))
     with pytest.raises(redis.ConnectionError):
         store.get(FRONT)

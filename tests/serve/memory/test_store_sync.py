@@ -1,4 +1,4 @@
-"""The keeper: what it loads, saves and forgets. The store is real, the engine's end called here."""
+"""What a server loads, saves and forgets. The store is real, the engine's end called here."""
 
 import asyncio
 import threading
@@ -14,22 +14,20 @@ from headstart.engine.request_record import RequestRecord
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.remembered import Remembered
 from headstart.speculation.stream_snapshot import StreamSnapshot
-from headstart_server.memory.keeper import (
+from headstart_server.memory.seal import SealError, SnapshotSeal
+from headstart_server.memory.store import FileStore, MemorySettings, StoredStream, StoreError
+from headstart_server.memory.store_sync import (
     MAX_LOADING,
     MAX_TENANT_LOADING,
     STORE_THREADS,
-    MemoryKeeper,
+    MemoryStoreSync,
 )
-from headstart_server.memory.keeping import MemoryKeeping
-from headstart_server.memory.seal import Seal, SealError
-from headstart_server.memory.store import FileStore, StoredStream, StoreError
-from headstart_server.memory.stored import Stored
-from headstart_server.memory.tenant_streams import MAX_STREAMS
+from headstart_server.memory.tenant_streams import MAX_STREAMS, Stored
 from rig.waiting import until
 from tests.serve.memory.memories import FRONT, KEY, QUESTION, cascade, snapshot
 from tests.turned_loop import run_turned, turn, turn_until
 
-SEAL = Seal([KEY], "tokenizer")
+SEAL = SnapshotSeal([KEY], "tokenizer")
 BACK = StreamKey("north", "back")
 
 
@@ -94,14 +92,14 @@ class Broken:
 
 
 class Server:
-    """A keeper and what it keeps, of one server of several on one store."""
+    """What one server of several on one store remembers."""
 
-    def __init__(self, store, *, max_tenant_bytes=1 << 20, **keeping):
+    def __init__(self, store, *, max_tenant_bytes=1 << 20, **given):
         self.engine, self.notes = CalledHere(), []
-        keeping = MemoryKeeping(keys=(KEY,), store="somewhere", **keeping)
-        self.keeper = MemoryKeeper(
+        settings = MemorySettings(keys=(KEY,), store="somewhere", **given)
+        self.sync = MemoryStoreSync(
             self.engine,
-            keeping,
+            settings,
             SEAL,
             store,
             max_tenant_bytes,
@@ -112,17 +110,17 @@ class Server:
         """Ask on a stream; what was drafted for it."""
         question = Question(QUESTION, stream=stream, tenant=stream.tenant, **more)
         record = RequestRecord("id", 0.0, 0.0, token_ids=list(answer), finish_reason="stop")
-        self.keeper.asked(question)
+        self.sync.asked(question)
         request = self.engine.cascade.begin(DraftRequest("id", stream, QUESTION))
         drafted = self.engine.cascade.propose(request, (), 16).tokens
         self.engine.cascade.finish(request, answer)
-        self.keeper.answered(question, record)
+        self.sync.answered(question, record)
         return drafted
 
     @property
     def is_at_rest(self):
         """Whether no stream waits for the store any more."""
-        return not self.keeper._loading.total()
+        return not self.sync._loading.total()
 
     def drafted(self, stream):
         request = self.engine.cascade.begin(DraftRequest("look", stream, QUESTION))
@@ -136,7 +134,7 @@ def num_bytes(store):
 
 
 async def listed(server, after=None, max_streams=100):
-    rows, _ = await server.keeper.streams("north", after, max_streams)
+    rows, _ = await server.sync.streams("north", after, max_streams)
     return [row["stream"] for row in rows]
 
 
@@ -154,7 +152,7 @@ def test_a_server_that_drains_hands_its_streams_to_the_next(store):
         first, second = Server(store), Server(store)
         first.ask(FRONT, [1, 2, 3])
         first.ask(BACK, [4, 5])
-        await first.keeper.save()
+        await first.sync.save()
         assert second.ask(FRONT, [1, 2, 3, 9]) == ()  # its question did not wait
         await until(lambda: second.engine.rows("north")[0]["answers"] == 2)
         assert second.drafted(FRONT)[:4] == (1, 2, 3, 9)
@@ -181,7 +179,7 @@ def test_streams_are_saved_now_and_then_and_no_more_than_a_tenant_may_store(stor
 
 
 def test_a_tenant_stores_so_many_streams_and_a_save_does_not_list_them(store, monkeypatch):
-    monkeypatch.setattr("headstart_server.memory.stored.MAX_STREAMS", 5)
+    monkeypatch.setattr("headstart_server.memory.tenant_streams.MAX_STREAMS", 5)
 
     class Counted:
         num_listed = 0
@@ -240,7 +238,7 @@ def test_a_stream_that_asks_privately_is_not_stored(store):
         server.ask(FRONT, [1, 2, 3], is_private=True)
         server.ask(FRONT, [4, 5])
         server.ask(BACK, [6])
-        await server.keeper.save()
+        await server.sync.save()
         assert [each.name for each in store.streams("north")] == ["back"]
 
     run(check)
@@ -250,14 +248,14 @@ def test_streams_that_asked_privately_are_never_stored_however_many_there_are(st
     async def check():
         server = Server(store)
         server.ask(StreamKey("north", "before"), [1])
-        await server.keeper.save()
+        await server.sync.save()
         for number in range(MAX_STREAMS + 1):
             stream = StreamKey("north", f"private {number}")
-            server.keeper.asked(Question(QUESTION, stream=stream, tenant="north", is_private=True))
+            server.sync.asked(Question(QUESTION, stream=stream, tenant="north", is_private=True))
         for number in (0, 1, MAX_STREAMS):
             server.ask(StreamKey("north", f"private {number}"), [4, 5])
         server.ask(StreamKey("south", "camera"), [6])
-        await server.keeper.save()
+        await server.sync.save()
         assert [each.name for each in store.streams("north")] == ["before"]
         assert [each.name for each in store.streams("south")] == ["camera"]
 
@@ -279,12 +277,12 @@ def test_a_tenant_with_many_streams_has_no_other_forgotten_or_asked_for_again(st
         server.ask(quiet, [1], is_private=True)
         for number in range(MAX_STREAMS + 10):
             stream = StreamKey("north", f"camera {number}")
-            server.keeper.asked(Question(QUESTION, stream=stream, tenant="north", is_private=True))
+            server.sync.asked(Question(QUESTION, stream=stream, tenant="north", is_private=True))
             if number % MAX_TENANT_LOADING == 0:
                 await until(lambda: server.is_at_rest)
         server.ask(quiet, [2])
         await until(lambda: server.is_at_rest)
-        await server.keeper.save()
+        await server.sync.save()
         assert asked[quiet] == 1
         assert store.streams("south") == []
 
@@ -296,14 +294,14 @@ def test_a_forgotten_stream_is_gone_here_and_in_the_store(store):
         server = Server(store)
         server.ask(FRONT, [1, 2, 3])
         server.ask(BACK, [4, 5])
-        await server.keeper.save()
+        await server.sync.save()
         server.ask(FRONT, [1, 2, 3])
-        await server.keeper.forget(FRONT)
-        await server.keeper.save()
+        await server.sync.forget(FRONT)
+        await server.sync.save()
         assert await listed(server) == ["back"]
-        assert await server.keeper.export(FRONT) is None
-        await server.keeper.forget_tenant("north")
-        await server.keeper.save()
+        assert await server.sync.export(FRONT) is None
+        await server.sync.forget_tenant("north")
+        await server.sync.save()
         assert await listed(server) == []
         assert store.streams("north") == []
 
@@ -331,7 +329,7 @@ def test_what_is_forgotten_while_it_is_read_from_the_store_does_not_come_back(st
         server = Server(slow)
         server.ask(seen, [4])
         await until(slow.reads.is_set)
-        await (server.keeper.forget_tenant("north") if everything else server.keeper.forget(seen))
+        await (server.sync.forget_tenant("north") if everything else server.sync.forget(seen))
         slow.go_on.set()
         await until(lambda: server.is_at_rest)
         assert server.engine.rows("north") == []
@@ -356,13 +354,13 @@ def test_a_stream_is_seeded_from_another_of_its_tenant(store):
     async def check():
         server = Server(store)
         server.ask(FRONT, [1, 2, 3])
-        sealed = await server.keeper.export(FRONT)
-        opened, num_tokens = await server.keeper.take(BACK, sealed)
+        sealed = await server.sync.export(FRONT)
+        opened, num_tokens = await server.sync.take(BACK, sealed)
         assert num_tokens == 4
         assert (opened.stream, opened.snapshot.num_answers) == (FRONT, 1)
         assert server.drafted(BACK)[:3] == (1, 2, 3)
         with pytest.raises(SealError):
-            await server.keeper.take(StreamKey("south", "back"), sealed)
+            await server.sync.take(StreamKey("south", "back"), sealed)
         assert server.drafted(StreamKey("south", "back")) == ()
 
     run(check)
@@ -373,12 +371,12 @@ def test_streams_are_listed_page_by_page_wherever_they_are(store):
         before, server = Server(store), Server(store)
         for number in range(0, 9, 2):
             before.ask(StreamKey("north", f"camera {number}"), [1, 2])
-        await before.keeper.save()
+        await before.sync.save()
         for number in (1, 3, 4, 5):
             server.ask(StreamKey("north", f"camera {number}"), [3])
         after, pages = None, []
         while not pages or after is not None:
-            rows, after = await server.keeper.streams("north", after, 3)
+            rows, after = await server.sync.streams("north", after, 3)
             pages.append([(row["stream"][-1], row["stored_bytes"] > 0) for row in rows])
         here = [("1", False), ("3", False), ("5", False)]
         there = [(number, True) for number in "02468"]
@@ -397,7 +395,7 @@ def test_a_tenant_that_brings_many_memories_has_one_turn(store):
 
         def bring(tenant, number):
             sealed = SEAL.seal(StreamKey(tenant, "elsewhere"), given)
-            return server.keeper.take(StreamKey(tenant, f"camera {number}"), sealed)
+            return server.sync.take(StreamKey(tenant, f"camera {number}"), sealed)
 
         await asyncio.gather(*(bring("north", number) for number in range(5)), bring("south", 0))
         assert server.engine.num_at_once == {"north": 1, "south": 1}
@@ -409,7 +407,7 @@ def test_a_tenant_that_brings_many_memories_has_one_turn(store):
 
 def test_a_store_full_of_others_bytes_is_not_believed(store):
     async def check():
-        forged = Seal([b"somebody else's key"], "tokenizer")
+        forged = SnapshotSeal([b"somebody else's key"], "tokenizer")
         store.put(FRONT, forged.seal(FRONT, snapshot([7, 7, 7])))
         moved = SEAL.seal(BACK, snapshot([8, 8, 8]))
         store.put(StreamKey("north", "side"), moved)
@@ -428,12 +426,12 @@ def test_a_store_that_is_away_costs_nothing_but_is_told():
     async def check():
         server = Server(Broken())
         server.ask(FRONT, [1, 2, 3])
-        await server.keeper.save()
-        await server.keeper.save()
+        await server.sync.save()
+        await server.sync.save()
         assert server.drafted(FRONT)[:3] == (1, 2, 3)
         assert len(server.notes) == 1
         with pytest.raises(StoreError):
-            await server.keeper.forget(FRONT)
+            await server.sync.forget(FRONT)
         assert server.drafted(FRONT) == ()  # the engine has forgotten it all the same
 
     run(check)
@@ -444,9 +442,9 @@ def test_what_could_not_be_saved_is_saved_later(store):
         server = Server(Broken())
         server.ask(FRONT, [1, 2, 3])
         server.ask(BACK, [4])
-        await server.keeper.save()
-        server.keeper._store = store
-        await server.keeper.save()
+        await server.sync.save()
+        server.sync._store = store
+        await server.sync.save()
         assert {each.name for each in store.streams("north")} == {FRONT.stream, BACK.stream}
 
     run(check)
@@ -471,11 +469,11 @@ def test_a_slow_store_holds_up_few_streams_and_no_other_threads(store):
         for stream in streams:
             server.ask(stream, [1, 2])
         await until(lambda: len(slow.asked) == STORE_THREADS)
-        assert server.keeper._loading["north"] == MAX_TENANT_LOADING
+        assert server.sync._loading["north"] == MAX_TENANT_LOADING
         others = [StreamKey(f"tenant {number % 9}", str(number)) for number in range(MAX_LOADING)]
         for stream in others:
             server.ask(stream, [1])
-        assert server.keeper._loading.total() == MAX_LOADING
+        assert server.sync._loading.total() == MAX_LOADING
         await asyncio.to_thread(lambda: None)  # others' threads are free: it comes back
         assert len(slow.asked) == STORE_THREADS
         slow.go_on.set()

@@ -2,25 +2,25 @@
 
 import pytest
 
-from headstart_server.memory.keeping import MemoryKeeping, MemoryKeepingError
+from headstart_server.memory.store import MemorySettings, MemorySettingsError
 from headstart_server.settings import Settings
 
 
 def test_without_it_answers_are_forgotten_after_a_week_and_nothing_leaves():
-    keeping = Settings.of({}).memory
-    assert (keeping.keep_s, keeping.keys, keeping.store) == (7 * 86_400, (), None)
+    settings = Settings.of({}).memory
+    assert (settings.keep_s, settings.keys, settings.store) == (7 * 86_400, (), None)
 
 
 def test_all_of_it(tmp_path):
     file = tmp_path / "memory.key"
     file.write_text("a-new-key-of-32-characters-------\n\nthe-old-key-of-32-characters-----\n")
     table = {"keep_days": 1, "key_file": str(file), "store": str(tmp_path), "save_every_s": 0.5}
-    keeping = Settings.of({"memory": table}).memory
-    assert keeping.keys[0].startswith(b"a-new")
-    assert keeping.keys[1].startswith(b"the-old")
-    assert not keeping.is_redis
-    assert MemoryKeeping(keys=keeping.keys, store="redis://127.0.0.1:6379/0").is_redis
-    assert MemoryKeeping(keys=keeping.keys, store="unix:///run/redis.sock").is_redis
+    settings = Settings.of({"memory": table}).memory
+    assert settings.keys[0].startswith(b"a-new")
+    assert settings.keys[1].startswith(b"the-old")
+    assert not settings.is_redis
+    assert MemorySettings(keys=settings.keys, store="redis://127.0.0.1:6379/0").is_redis
+    assert MemorySettings(keys=settings.keys, store="unix:///run/redis.sock").is_redis
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_all_of_it(tmp_path):
     ],
 )
 def test_what_cannot_work_says_what_to_do(table, why):
-    with pytest.raises(MemoryKeepingError, match=why):
-        MemoryKeeping.of(table)
+    with pytest.raises(MemorySettingsError, match=why):
+        MemorySettings.of(table)
 
 
 @pytest.mark.parametrize("text", ["", "short\n", "long-enough-0123456789\nshort\n"])
 def test_a_short_key_is_refused(tmp_path, text):
     file = tmp_path / "memory.key"
     file.write_text(text)
-    with pytest.raises(MemoryKeepingError, match="openssl"):
-        MemoryKeeping.of({"key_file": str(file)})
+    with pytest.raises(MemorySettingsError, match="openssl"):
+        MemorySettings.of({"key_file": str(file)})

@@ -18,11 +18,9 @@ from headstart.engine.engine_memory import EngineMemory
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.speculation.drafter import StreamKey
-from headstart_server.memory.keeping import MemoryKeeping
-from headstart_server.memory.seal import OpenedMemory, Seal, SealError
-from headstart_server.memory.store import Store, StoredStream, StoreError
-from headstart_server.memory.stored import Stored
-from headstart_server.memory.tenant_streams import TenantStreams
+from headstart_server.memory.seal import OpenedMemory, SealError, SnapshotSeal
+from headstart_server.memory.store import MemorySettings, Store, StoredStream, StoreError
+from headstart_server.memory.tenant_streams import Stored, TenantStreams
 from headstart_server.metrics import MEMORY_STREAMS
 
 Result = TypeVar("Result")
@@ -40,20 +38,20 @@ NOTE_EVERY_S = 60.0
 """A store that is away is noted in the log no more often."""
 
 
-class MemoryKeeper:
+class MemoryStoreSync:
     """An `AnswerListener`. Used from one event loop only."""
 
     def __init__(
         self,
         memory: EngineMemory,
-        keeping: MemoryKeeping,
-        seal: Seal | None,
+        settings: MemorySettings,
+        seal: SnapshotSeal | None,
         store: Store | None,
         max_tenant_bytes: int,
         note: Callable[..., None],
     ) -> None:
         """Without a ``seal`` nothing leaves the server; then there is no ``store``."""
-        self._memory, self._keeping, self._seal, self._store = memory, keeping, seal, store
+        self._memory, self._settings, self._seal, self._store = memory, settings, seal, store
         self._note = note
         self._stored = Stored(self._list_stored, max_tenant_bytes)
         # Streams that were looked for in the store, have new answers, or have asked privately.
@@ -227,7 +225,7 @@ class MemoryKeeper:
 
     async def _save_now_and_then(self) -> None:
         while True:
-            await asyncio.sleep(self._keeping.save_every_s)
+            await asyncio.sleep(self._settings.save_every_s)
             tenants = {stream.tenant for stream in self._changed}
             await self.save()
             for tenant in tenants:
@@ -242,7 +240,7 @@ class MemoryKeeper:
     async def _sweep(self) -> None:
         while True:
             with contextlib.suppress(Exception):  # a dead engine remembers nothing
-                await self._memory.forget_before(time.time() - self._keeping.keep_s)
+                await self._memory.forget_before(time.time() - self._settings.keep_s)
             await asyncio.sleep(SWEEP_S)
 
     def _failed(self, error: Exception) -> None:

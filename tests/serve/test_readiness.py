@@ -2,7 +2,7 @@
 
 import asyncio
 
-from headstart_server.heartbeat import Heartbeat
+from headstart_server.readiness import Heartbeat
 from rig.waiting import until
 from tests.serve.test_quota import Clock
 

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from headstart_server import request_delays
-from headstart_server.request_context import RequestContext
-from headstart_server.request_delays import (
+from headstart_server import delays
+from headstart_server.delays import (
     DIRECT_A_SECOND,
     DIRECT_AT_ONCE,
     LONGEST_PROBE_S,
@@ -16,6 +15,7 @@ from headstart_server.request_delays import (
     REFUSED_BYTES,
     RequestDelays,
 )
+from headstart_server.request_context import RequestContext
 from tests.serve.test_quota import Clock
 
 
@@ -27,7 +27,7 @@ def waited(monkeypatch) -> list[float]:
     async def sleep(wait_s: float) -> None:
         slept.append(wait_s)
 
-    monkeypatch.setattr(request_delays.asyncio, "sleep", sleep)
+    monkeypatch.setattr(delays.asyncio, "sleep", sleep)
     return slept
 
 
