@@ -39,7 +39,6 @@ class AccessLog:
             self.num_dropped += 1
 
     def note_error(self, error: Exception, **details: Any) -> None:
-        """Queue a line about an error of the server's own."""
         trace = "".join(traceback.format_exception(error))
         self.note(event="error", error=repr(error), trace=trace, **details)
 

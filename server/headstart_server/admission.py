@@ -43,11 +43,9 @@ class RequestsInFlight:
 
     @property
     def num(self) -> int:
-        """Requests in flight, of all tenants."""
         return self._in_flight.total()
 
     def num_of(self, tenant: str) -> int:
-        """Requests in flight, of one tenant."""
         return self._in_flight[tenant]
 
     @contextmanager
@@ -147,7 +145,6 @@ class Admission:
 
     @contextmanager
     def admit(self, tenant: str) -> Iterator[Slot]:
-        """Count a request as in flight until the block is left, or raise a refusal."""
         with self.requests.admit(tenant) as slot:
             self.memory.admit()
             self.quota.admit(tenant)

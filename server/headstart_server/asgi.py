@@ -26,7 +26,6 @@ async def send_json(
     content: object,
     headers: list[tuple[bytes, bytes]] | None = None,
 ) -> None:
-    """Send a whole JSON response."""
     await send_whole(send, status, b"application/json", json.dumps(content).encode(), headers)
 
 
@@ -37,7 +36,6 @@ async def send_whole(
     body: bytes,
     headers: list[tuple[bytes, bytes]] | None = None,
 ) -> None:
-    """Send a whole response."""
     fields = [
         (b"content-type", content_type),
         (b"content-length", str(len(body)).encode()),

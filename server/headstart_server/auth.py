@@ -54,7 +54,6 @@ class Key:
     expires: datetime | None = None
 
     def is_valid(self, now: datetime) -> bool:
-        """Whether it has not expired."""
         return self.expires is None or now < self.expires
 
 
@@ -68,7 +67,6 @@ class Keys:
 
     @classmethod
     def of(cls, tables: Mapping[str, Any]) -> Self:
-        """Read the tables [tenants] and [operators] of a settings file."""
         owner_of: dict[bytes, Key] = {}
         for table in ("tenants", "operators"):
             owners = tables.get(table, {})
@@ -87,7 +85,6 @@ class Keys:
 
     @property
     def has_tenant_key(self) -> bool:
-        """Whether any tenant has a key."""
         return any(key.caller.may_ask for key in self.keys)
 
     def has_tenant(self, name: str) -> bool:

@@ -38,7 +38,6 @@ class CameraAccess:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
-        """Read the table [cameras]."""
         for name in table:
             if name not in ENTRIES:
                 raise CameraAccessError(f"[cameras] {name} is not one of: {', '.join(ENTRIES)}")

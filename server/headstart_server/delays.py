@@ -59,7 +59,6 @@ class Delays:
             bucket.take(min(amount, 1 + left_s / self._each_s), now_s)
 
     def wait_s(self, caller: str) -> float:
-        """How long the caller's next is to wait."""
         bucket = self._of_caller.get(caller)
         return 0.0 if bucket is None else min(self._longest_s, bucket.wait_s(1, self._clock()))
 
@@ -86,7 +85,6 @@ class RequestDelays:
         await self._wait(self._probed if is_probe else self._direct, context, 1)
 
     async def refuse(self, context: RequestContext) -> None:
-        """Wait before a refusal."""
         await self._wait(self._refused, context, 1 + context.num_bytes // REFUSED_BYTES)
 
     async def _wait(self, delays: Delays, context: RequestContext, amount: int) -> None:

@@ -61,7 +61,6 @@ class Gateway:
         metrics.state_limits(settings.limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it."""
         scope, stream = without_stream(scope)
         context = RequestContext(
             scope, receive, send, lambda: self._readiness.engine_is_dead, stream=stream
@@ -85,7 +84,6 @@ class Gateway:
             self._log(context)
 
     async def _dispatch(self, context: RequestContext, time_limit: asyncio.Timeout) -> None:
-        """Check that the request may use its route, and answer it there."""
         check_page(self._settings, context)
         route = _route_of(context)
         caller = self.admission.caller(context.header(b"authorization"))
@@ -118,7 +116,6 @@ class Gateway:
             await self._answer_admitted(context, route, slot)
 
     async def _answer_admitted(self, context: RequestContext, route: Route, slot: Slot) -> None:
-        """Answer a request that counts as in flight."""
         body = await self._body(context, slot)
         if not route.ours:
             await self._answering.answer(context, body, route.path)
@@ -133,7 +130,6 @@ class Gateway:
             await send_whole(context.send, HTTPStatus.OK, *file)
 
     async def _body(self, context: RequestContext, slot: Slot) -> bytes:
-        """Receive the whole body, counted as it arrives."""
         limits = self._settings.limits
         try:
             async with asyncio.timeout(limits.body_s):
@@ -146,7 +142,6 @@ class Gateway:
     async def _answer_directly(
         self, context: RequestContext, route: Route, caller: Caller | None
     ) -> None:
-        """Answer a request that needs no admission."""
         sees_all = caller is not None and caller.sees_all
         if route.path == routes.MODELS:
             await self._send_models(context)
@@ -222,7 +217,6 @@ class Gateway:
 
 
 def _route_of(context: RequestContext) -> Route:
-    """The route of a request; raises a refusal if there is none."""
     method, path = context.scope["method"], context.scope["path"]
     route = find_route(method, path)
     if route is not None:

@@ -70,7 +70,6 @@ def lines(server: Any, settings: Settings, model: str, *, has_cameras: bool) -> 
 
 
 def say(shown: Sequence[str]) -> None:
-    """Say it where nobody else does."""
     print("\n".join(shown), file=sys.stderr, flush=True)
 
 

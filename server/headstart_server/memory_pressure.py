@@ -40,7 +40,6 @@ class MemoryPressure:
         return self.free_bytes < self._min_free_bytes
 
     def admit(self) -> None:
-        """Raise a refusal while free memory is short."""
         if self.is_high:
             metrics.TURNED_AWAY.labels("memory").inc()
             raise RefusedError(
@@ -88,7 +87,6 @@ def _cgroups(root: Path) -> Iterator[int]:
 
 
 def _left(directory: Path, limit: str, used: str, reclaimable: str) -> int:
-    """Free memory of one cgroup."""
     try:
         most = int((directory / limit).read_text())  # "max" is no number
         if most >= _NO_LIMIT:

@@ -107,7 +107,6 @@ class TenantMetrics:
     tenant: str
 
     def collect(self) -> Iterator[Metric]:
-        """As a registry does."""
         for figure in _OF_TENANTS:
             for metric in figure.collect():
                 metric.samples = [
@@ -118,7 +117,6 @@ class TenantMetrics:
                 yield metric
 
     def text(self) -> bytes:
-        """In the form Prometheus reads."""
         return generate_latest(self)
 
 
@@ -136,20 +134,17 @@ def count_request(tenant: str, status: int) -> None:
 
 
 def count_in_flight(tenant: str, num_of_tenant: int, num_of_all: int) -> None:
-    """Requests under way now."""
     IN_FLIGHT.set(num_of_all)
     if tenant:
         TENANT_IN_FLIGHT.labels(tenant).set(num_of_tenant)
 
 
 def count_tokens(tenant: str, num_tokens: int) -> None:
-    """Add the tokens of a prompt and its answers."""
     if tenant:
         TENANT_TOKENS.labels(tenant).inc(num_tokens)
 
 
 def count_cameras(tenant: str, num_of_tenant: int, num_of_all: int) -> None:
-    """Set how many live cameras there are."""
     LIVE_CAMERAS.set(num_of_all)
     if tenant:
         TENANT_LIVE.labels(tenant).set(num_of_tenant)
@@ -162,7 +157,6 @@ def count_since(figure: Counter, now: Mapping[str, int], before: Mapping[str, in
 
 
 def count_answer(record: RequestRecord, tenant: str) -> None:
-    """Add one finished answer to the figures."""
     _count_times(record.num_cached_tokens, record.timeline())
     if record.report is not None:
         REMEMBERED.set(record.report.num_remembered)
@@ -170,7 +164,6 @@ def count_answer(record: RequestRecord, tenant: str) -> None:
 
 
 def count_live_answer(window: WindowAnswer, tenant: str) -> None:
-    """Add one finished answer of a live camera to the figures."""
     answer = window.answer
     LIVE_WAIT.observe(window.wait_s)
     _count_times(answer.num_cached_tokens, answer.timeline)

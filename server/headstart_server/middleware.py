@@ -71,7 +71,6 @@ class HeadstartMiddleware:
         self._draining: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request, or the server's start and end."""
         if scope["type"] == "lifespan":
             await self._run(scope, receive, send)
         elif scope["type"] == "http" and self._gateway is not None:

@@ -72,7 +72,6 @@ class Demo:
         return {"clips": clips, "compares": self._compares, **self._wishes()}
 
     def file(self, name: str) -> tuple[bytes, bytes]:
-        """The content type and the content of one file."""
         path = self._files().get(name)
         if path is None:
             raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such clip; see /demo")

@@ -51,7 +51,6 @@ class RateLimit:
         self.memory_calls = Bucket(60 * MEMORY_CALLS_A_SECOND, now_s, MEMORY_CALLS_AT_ONCE)
 
     def wait_s(self, now_s: float) -> float:
-        """How long until one more request is allowed."""
         return max(self.requests.wait_s(1, now_s), self.tokens.wait_s(1, now_s))
 
 
@@ -85,7 +84,6 @@ class Quota:
         return wait_s
 
     def charge(self, tenant: str, num_tokens: int) -> None:
-        """Charge a tenant the tokens of a prompt and its answers."""
         metrics.count_tokens(tenant, num_tokens)
         self.charge_memory(tenant, num_tokens)
 

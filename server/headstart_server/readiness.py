@@ -37,7 +37,6 @@ class Heartbeat:
 
     @property
     def age_s(self) -> float:
-        """Time since the engine last responded."""
         return self._clock() - self._last_s
 
     @property

@@ -17,7 +17,6 @@ class RefusedError(HeadstartError):
         self.retry_after_s = retry_after_s
 
     def content(self) -> dict[str, Any]:
-        """The error as OpenAI's clients read it."""
         return {
             "error": {
                 "message": self.message,
@@ -28,7 +27,6 @@ class RefusedError(HeadstartError):
         }
 
     async def send(self, send: Send) -> None:
-        """Send it as the whole response."""
         headers = []
         if self.retry_after_s is not None:
             headers.append((b"retry-after", str(self.retry_after_s).encode()))

@@ -50,7 +50,6 @@ class RequestContext:
 
     @property
     def started(self) -> bool:
-        """Whether the client has been sent anything."""
         return self.status != 0
 
     def header(self, name: bytes) -> str:

@@ -211,7 +211,6 @@ def _resized(start: Message, body: bytes) -> Message:
 
 
 def draft_counts(record: RequestRecord) -> dict[str, Any]:
-    """What became of an answer's drafts."""
     by_source = record.by_source()
     return {
         "accepted_tokens": record.num_accepted,

@@ -36,7 +36,6 @@ class Route:
     """Whether the gateway answers it, not vLLM."""
 
     def matches(self, method: str, path: str) -> bool:
-        """Whether a request is for this route."""
         if method != self.method and not (method == "HEAD" and self.method == "GET"):
             return False
         parts, own_parts = path.split("/"), self.path.split("/")
@@ -93,12 +92,10 @@ ROUTES = (
 
 
 def find_route(method: str, path: str) -> Route | None:
-    """The route of a request; none if there is no such route."""
     return next((route for route in ROUTES if route.matches(method, path)), None)
 
 
 def methods_of(path: str) -> list[str]:
-    """The methods that a path has."""
     return [route.method for route in ROUTES if route.matches(route.method, path)]
 
 

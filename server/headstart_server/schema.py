@@ -76,106 +76,76 @@ def _reached(paths: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+_JSON: dict[str, Any] = {"application/json": {}}
+_FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_REFUSALS = (400, 401, 403, 404, 429, 501, 503)
+
+
+def _operation(
+    summary: str,
+    refusals: tuple[int, ...] = _REFUSALS,
+    done: int = 200,
+    content: dict[str, Any] = _JSON,
+    **more: Any,
+) -> dict[str, Any]:
+    answers: dict[str, Any] = {str(done): {"description": "Done.", "content": content}}
+    answers |= {str(status): _ERROR for status in refusals}
+    return {"summary": summary, **more, "responses": answers}
+
+
+def _parameter(
+    name: str, place: str, type: str = "string", description: str = "", **more: Any
+) -> dict[str, Any]:
+    told = {"description": description} if description else {}
+    return {"name": name, "in": place, **told, **more, "schema": {"type": type}}
+
+
 def _our_paths() -> dict[str, Any]:
-    json_answer = {"description": "Done.", "content": {"application/json": {}}}
+    ready = _operation("Whether this server takes requests now.", ())
+    ready["responses"]["503"] = ready["responses"]["200"]
+    kind = "Of the recording, where its bytes do not say it."
+    id = _parameter("id", "path", required=True)
+    keep = _operation(
+        "Keep a recording of events, to name it in requests.",
+        (400, 413, 429),
+        201,
+        parameters=[_parameter("format", "query", description=kind)],
+        requestBody={"required": True, "content": _FILE},
+    )
+    forget = _operation("Forget an upload.", (404,), parameters=[id])
     return {
-        "/ready": {
-            "get": {
-                "summary": "Whether this server takes requests now.",
-                "responses": {"200": json_answer, "503": json_answer},
-            }
-        },
-        UPLOADS: {
-            "post": {
-                "summary": "Keep a recording of events, to name it in requests.",
-                "parameters": [
-                    {
-                        "name": "format",
-                        "in": "query",
-                        "description": "Of the recording, where its bytes do not say it.",
-                        "schema": {"type": "string"},
-                    }
-                ],
-                "requestBody": {
-                    "required": True,
-                    "content": {
-                        "application/octet-stream": {
-                            "schema": {"type": "string", "format": "binary"}
-                        }
-                    },
-                },
-                "responses": {"201": json_answer, "400": _ERROR, "413": _ERROR, "429": _ERROR},
-            }
-        },
-        f"{UPLOADS}/{{id}}": {
-            "delete": {
-                "summary": "Forget an upload.",
-                "parameters": [
-                    {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
-                ],
-                "responses": {"200": json_answer, "404": _ERROR},
-            }
-        },
+        "/ready": {"get": ready},
+        UPLOADS: {"post": keep},
+        f"{UPLOADS}/{{id}}": {"delete": forget},
     }
 
 
 def _memory_paths() -> dict[str, Any]:
-    """The routes of what is remembered of a tenant."""
-    one = {
-        "name": "stream",
-        "in": "query",
-        "description": "The stream's name.",
-        "required": True,
-        "schema": {"type": "string"},
-    }
-    maybe = {**one, "required": False}
-    every = {
-        "name": "all",
-        "in": "query",
-        "description": "`true` for all of your streams, in place of a name.",
-        "schema": {"type": "boolean"},
-    }
-    numbers = {"type": "integer", "minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED}
-    page = [
-        {
-            "name": "limit",
-            "in": "query",
-            "description": "How many streams to list, in the order of their names.",
-            "schema": numbers,
-        },
-        {
-            "name": "cursor",
-            "in": "query",
-            "description": "What the answer before gave as its cursor: the streams after those.",
-            "schema": {"type": "string"},
-        },
-    ]
-    data = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-    refusals = dict.fromkeys(("400", "401", "403", "404", "429", "501", "503"), _ERROR)
-
-    def operation(summary: str, content: dict[str, Any], **more: Any) -> dict[str, Any]:
-        done = {"description": "Done.", "content": content}
-        return {"summary": summary, **more, "responses": {"200": done, **refusals}}
-
-    json_content: dict[str, Any] = {"application/json": {}}
+    maybe = _parameter("stream", "query", description="The stream's name.", required=False)
+    one = {**maybe, "required": True}
+    every = _parameter(
+        "all", "query", "boolean", "`true` for all of your streams, in place of a name."
+    )
+    limit = _parameter(
+        "limit", "query", "integer", "How many streams to list, in the order of their names."
+    )
+    limit["schema"] |= {"minimum": 1, "maximum": MAX_LISTED, "default": DEFAULT_LISTED}
+    after = "What the answer before gave as its cursor: the streams after those."
+    cursor = _parameter("cursor", "query", description=after)
+    listing = "What is remembered of each of your streams."
+    bring = "Have a stream remember what a sealed memory of yours holds."
+    export = _operation("A stream's memory, sealed.", content=_FILE, parameters=[one])
     return {
         MEMORY: {
-            "get": operation(
-                "What is remembered of each of your streams.", json_content, parameters=page
-            ),
-            "delete": operation(
-                "Forget a stream, or all of them.", json_content, parameters=[maybe, every]
-            ),
+            "get": _operation(listing, parameters=[limit, cursor]),
+            "delete": _operation("Forget a stream, or all of them.", parameters=[maybe, every]),
         },
-        MEMORY_EXPORT: {
-            "get": operation("A stream's memory, sealed.", data, parameters=[one]),
-        },
+        MEMORY_EXPORT: {"get": export},
         MEMORY_IMPORT: {
-            "post": operation(
-                "Have a stream remember what a sealed memory of yours holds.",
-                json_content,
+            "post": _operation(
+                bring,
                 parameters=[one],
-                requestBody={"required": True, "content": data},
+                requestBody={"required": True, "content": _FILE},
             ),
         },
     }
@@ -183,25 +153,18 @@ def _memory_paths() -> dict[str, Any]:
 
 def _camera_paths(body: dict[str, Any]) -> dict[str, Any]:
     """The routes of cameras that the server reads."""
-    id = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
-    last = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}}
-
-    def operation(summary: str, done: int, media_type: str, **more: Any) -> dict[str, Any]:
-        refusals = dict.fromkeys(("400", "401", "403", "404", "429", "501", "503"), _ERROR)
-        answer = {"description": "Done.", "content": {media_type: {}}}
-        return {"summary": summary, **more, "responses": {str(done): answer, **refusals}}
+    last = _parameter("Last-Event-ID", "header")
 
     def of_camera(summary: str, media_type: str, *more: dict[str, Any]) -> dict[str, Any]:
-        return operation(summary, 200, media_type, parameters=[id, *more])
+        parameters = [_parameter("id", "path", required=True), *more]
+        return _operation(summary, content={media_type: {}}, parameters=parameters)
 
     taken = {"required": True, "content": {"application/json": {"schema": body}}}
     answers = "Messages of a camera as they come, the answers after Last-Event-ID first."
     return {
         CAMERAS: {
-            "get": operation("Your cameras that the server reads.", 200, "application/json"),
-            "post": operation(
-                "Have the server read a camera.", 201, "application/json", requestBody=taken
-            ),
+            "get": _operation("Your cameras that the server reads."),
+            "post": _operation("Have the server read a camera.", done=201, requestBody=taken),
         },
         f"{CAMERAS}/{{id}}": {
             "get": of_camera("The state of a camera.", "application/json"),

@@ -90,7 +90,6 @@ def served_name(target: str) -> str:
 
 
 def flags(found: Mapping[str, Any]) -> list[str]:
-    """Arguments as vLLM's command line takes them."""
     words: list[str] = []
     for name, value in found.items():
         flag = "--" + name.replace("_", "-")

@@ -47,19 +47,7 @@ from headstart_server.memory.store import MemorySettings
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
 DEFAULT_DRAFT_TOKENS = 32
-_PLAIN = frozenset(
-    {
-        "target",
-        "drafter",
-        "whole_drafter",
-        "host",
-        "port",
-        "max_draft_tokens",
-        "warm_memory",
-        "open",
-        "compare",
-    }
-)
+_PLAIN = (str, str | None, int, bool)
 _PATHS = ("memory_log", "bridge", "log", "answer_log", "demo")
 MEDIA_ENTRIES = {"root": str, "domains": list}
 """The entries of [media] and the type of each."""
@@ -157,7 +145,6 @@ class Settings:
 
     @property
     def draft_model(self) -> DraftModel | None:
-        """The drafter beside the target, where one is configured."""
         if self.drafter is None:
             return None
         sources = Sources() if self.whole_drafter else self.sources
@@ -177,14 +164,12 @@ class Settings:
 
     @classmethod
     def server_entries(cls) -> dict[str, Any]:
-        """The entries of [server] and the type of each."""
         hints = get_type_hints(cls)
-        plain = {name: hint for name, hint in hints.items() if name in _PLAIN}
+        plain = {name: hint for name, hint in hints.items() if hint in _PLAIN}
         return {**plain, **dict.fromkeys(_PATHS, str), "origins": list}
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a TOML file."""
         try:
             tables = tomllib.loads(path.read_text())
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -193,7 +178,6 @@ class Settings:
 
     @classmethod
     def of(cls, tables: Mapping[str, Any]) -> Self:
-        """Read the tables of a TOML file."""
         known = {"server", "tenants", "operators", "limits", "media", "cameras"}
         known |= {"memory", "vllm", "drafter_vllm"}
         for name, table in tables.items():

@@ -42,7 +42,6 @@ class AnswerRow:
     finish_reason: str
 
     def line(self) -> bytes:
-        """As the log holds it."""
         row = {
             "time": self.time.isoformat(timespec="milliseconds"),
             "tenant": self.stream.tenant,

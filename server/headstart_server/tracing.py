@@ -22,7 +22,6 @@ class Tracing:
 
     @property
     def on(self) -> bool:
-        """Whether traces are sent."""
         return self._tracer is not None
 
     def tell(self, record: RequestRecord) -> None:
@@ -56,7 +55,6 @@ class Tracing:
         whole.end(end_time=ns(timeline.end_s))
 
     def close(self) -> None:
-        """Send what is waiting."""
         if self._provider is not None:
             self._provider.shutdown()
 

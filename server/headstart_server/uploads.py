@@ -83,12 +83,10 @@ class Uploads:
         return sum(map(_num_bytes, self._uploads.values()))
 
     def remove(self, tenant: str, name: str) -> None:
-        """Remove one upload of a tenant's."""
         self.find(tenant, name)
         del self._uploads[tenant][name]
 
     def close(self) -> None:
-        """Remove all uploads."""
         self._uploads.clear()
 
 

@@ -97,7 +97,6 @@ def _nameless(name: str) -> RefusedError:
 
 
 def clips_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parts of messages that show a video or a picture."""
     for message in content.get("messages", ()):
         parts = message.get("content")
         for part in parts if isinstance(parts, list) else ():
@@ -106,7 +105,6 @@ def clips_of(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def num_prompts(body: CompletionBody) -> int:
-    """How many prompts a completion request has."""
     prompt = body.prompt
     if isinstance(prompt, list) and not all(isinstance(item, int) for item in prompt):
         return len(prompt)

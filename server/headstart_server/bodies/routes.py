@@ -26,7 +26,6 @@ class Prediction(Body):
     content: TextContent
 
     def text(self) -> str:
-        """The text of all parts."""
         if isinstance(self.content, str):
             return self.content
         return "".join(part.text for part in self.content)

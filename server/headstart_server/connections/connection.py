@@ -90,7 +90,6 @@ class Connection(asyncio.Protocol):
         self._is_paused = True
 
     def resume(self) -> None:
-        """Hand on again."""
         self._is_paused = False
         self.go_on()
 
@@ -151,7 +150,6 @@ class Connection(asyncio.Protocol):
         return None if self._spoken is None else self._spoken.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Drop what waits."""
         if self._turn is not None:
             self._turn.cancel()
         self._held, self._start = b"", 0
@@ -160,14 +158,12 @@ class Connection(asyncio.Protocol):
             self._spoken.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Read nothing of a client that does not read."""
         self.is_unread = True
         if self._spoken is not None:
             self._spoken.pause_writing()
         self.go_on()
 
     def resume_writing(self) -> None:
-        """Read it again."""
         self.is_unread = False
         if self._spoken is not None:
             self._spoken.resume_writing()
@@ -189,11 +185,9 @@ class HeldTransport:
             self._transport.write(data)
 
     def pause_reading(self) -> None:
-        """Hand nothing on."""
         self._connection.pause()
 
     def resume_reading(self) -> None:
-        """Hand on again."""
         self._connection.resume()
 
     def set_protocol(self, protocol: Any) -> None:

@@ -60,7 +60,6 @@ class Frames:
         return end
 
     def _begin(self) -> None:
-        """The head of a frame is there."""
         first, second = self._head[:2]
         length = second & 0x7F
         num_length_bytes = _LENGTH_BYTES.get(length, 0)

@@ -54,7 +54,6 @@ class OpenConnections:
         self._waiting.pop(connection, None)
 
     def remove(self, connection: Connection) -> None:
-        """It has ended."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
         self._unread.pop(connection, None)
@@ -66,7 +65,6 @@ class OpenConnections:
             self.look()
 
     def look(self) -> None:
-        """End those that take too long, once."""
         now_s = self.clock()
         for connection in list(self._open):
             self._look_whether_read(connection, now_s)

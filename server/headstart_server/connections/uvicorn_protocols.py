@@ -85,20 +85,17 @@ class HttpConnection(Connection):
         http.connection = self
 
     def connection_made(self, transport: Any) -> None:
-        """A client has connected."""
         held = self.opened(transport)
         self.speak(self._http)
         self._connections.wait(self)
         self._http.connection_made(held)
 
     def has_request(self, has_one: bool) -> None:
-        """Whether a request is under way from now on."""
         (self._connections.work if has_one else self._connections.wait)(self)
         self.go_on()
 
 
 def bounded_http(http: Any) -> Any:
-    """uvicorn's HTTP/1.1 with bounds."""
     for name in _HTTP_METHODS:
         _require(hasattr(http, name), f"has no {name} in its {http.__name__}")
     for name in _HTTP_STATE:
@@ -189,7 +186,6 @@ def bounded_http(http: Any) -> Any:
 
 
 def bounded_socket(socket: Any, clock: Callable[[], float]) -> Any:
-    """uvicorn's WebSockets with bounds."""
     for name in _SOCKET_METHODS:
         _require(hasattr(socket, name), f"has no {name} in its {socket.__name__}")
     for name in _SOCKET_STATE:

@@ -56,7 +56,6 @@ class DecodedVideo:
 
     @property
     def num_bytes(self) -> int:
-        """Of all frames."""
         return self.frames.nbytes
 
 
@@ -82,7 +81,6 @@ class MediaDecoder:
 
     @property
     def is_up(self) -> bool:
-        """Whether there are workers."""
         return self._pool.is_up
 
     async def video(self, tenant: str, fetched: Fetched) -> DecodedVideo:
@@ -123,7 +121,6 @@ class MediaDecoder:
         return await _or_refused(lease.run(job, begins=begins), "the encoded picture")
 
     async def events(self, tenant: str, fetched: Fetched, part: EventPart) -> Events:
-        """Read a window of a recording."""
         request = {"job": "events", **self._window(fetched, part)}
         return await self._decode(tenant, request, fetched.content, self._read_events, "the events")
 

@@ -102,7 +102,6 @@ class MediaFetcher:
         self._uploads = uploads
 
     async def media(self, url: str) -> Fetched:
-        """Fetch a video or a picture."""
         if url[:5].lower() == "data:":
             return await asyncio.to_thread(_from_data_url, url)
         parts = _split(url)

@@ -37,7 +37,6 @@ class MediaBudget:
 
     @property
     def num_bytes(self) -> int:
-        """Of all tenants."""
         return self._held.total()
 
     def check(self, tenant: str) -> None:
@@ -74,14 +73,12 @@ class MediaStore:
         return address
 
     def get(self, address: str) -> Any:
-        """The media at an address."""
         found = self._media.get(address)
         if found is None:
             raise ValueError("media are fetched by the server itself, from the request as it came")
         return found
 
     def drop(self, address: str) -> None:
-        """Forget the media at an address."""
         self._media.pop(address, None)
 
 

@@ -32,7 +32,6 @@ class MemoryRoutes:
         self._settings, self._quota, self._memory = settings, quota, memory
 
     async def answer(self, context: RequestContext, route: Route, body: bytes) -> None:
-        """Answer one request."""
         if self._memory is None:
             nothing = "this server drafts nothing, and so it remembers nothing"
             raise RefusedError(HTTPStatus.NOT_IMPLEMENTED, nothing)
@@ -105,7 +104,6 @@ class MemoryRoutes:
 
 
 def _num_listed(context: RequestContext) -> int:
-    """How many streams are asked for."""
     given = context.query("limit")
     if given is None:
         return DEFAULT_LISTED

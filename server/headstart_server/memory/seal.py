@@ -47,7 +47,6 @@ class SnapshotSeal:
         self._tokenizer = tokenizer
 
     def seal(self, stream: StreamKey, snapshot: StreamSnapshot) -> bytes:
-        """The bytes of a stream's memory."""
         plain = snapshot.plain()
         header = {
             "tenant": stream.tenant,

@@ -66,7 +66,6 @@ class MemorySettings:
 
     @property
     def keep_s(self) -> float:
-        """The same in seconds."""
         return self.keep_days * 86_400
 
     @property
@@ -123,23 +122,18 @@ class Store(Protocol):
 
     def get(self, stream: StreamKey) -> bytes | None:
         """What was put there last, unless it was forgotten."""
-        ...
 
     def put(self, stream: StreamKey, data: bytes) -> None:
         """Store a stream's memory in place of the one before."""
-        ...
 
     def streams(self, tenant: str) -> list[StoredStream]:
         """Of one tenant, those saved longest ago first."""
-        ...
 
     def forget(self, stream: StreamKey) -> None:
         """Delete a stream's memory, if there is one."""
-        ...
 
 
 def open_store(settings: MemorySettings) -> Store | None:
-    """The store of these settings, where one is set."""
     if settings.store is None:
         return None
     if settings.is_redis:

@@ -88,7 +88,6 @@ class MemoryStoreSync:
         self._begin(self._load(stream))
 
     def answered(self, question: Question, record: RequestRecord) -> None:
-        """Have the stream saved soon."""
         if self._store is not None and question.stream is not None and record.token_ids:
             self._changed.add(question.stream)
 
@@ -145,7 +144,6 @@ class MemoryStoreSync:
             await self._forget_stored(stream)
 
     async def forget_tenant(self, tenant: str) -> None:
-        """Forget all streams of a tenant, in the engine and in the store."""
         async with self._lock:
             self._num_forgotten[tenant] += 1
             self._changed.discard_tenant(tenant)

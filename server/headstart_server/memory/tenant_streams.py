@@ -36,11 +36,9 @@ class TenantStreams:
         return streams.popitem(last=False)[0] if len(streams) > MAX_STREAMS else None
 
     def discard(self, stream: StreamKey) -> None:
-        """Forget one, if it is noted."""
         self._tenants.get(stream.tenant, OrderedDict()).pop(stream, None)
 
     def discard_tenant(self, tenant: str) -> None:
-        """Forget all of a tenant."""
         self._tenants.pop(tenant, None)
 
 
@@ -93,11 +91,9 @@ class Stored:
         return listing.streams
 
     def saved(self, stream: StreamKey, num_bytes: int) -> None:
-        """A stream was stored."""
         self._change(stream, StoredStream(stream.stream, num_bytes, time.time()))
 
     def forgot(self, stream: StreamKey) -> None:
-        """A stream is stored no more."""
         self._change(stream, None)
 
     async def excess(self, tenant: str, max_age_s: float) -> list[StreamKey]:

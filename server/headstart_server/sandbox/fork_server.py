@@ -79,7 +79,6 @@ def _work(theirs: socket.socket, jobs: Jobs) -> None:
 
 
 def _mapped(fd: int, access: int) -> memoryview:
-    """Map a descriptor's memory and close the descriptor."""
     content = memoryview(mmap.mmap(fd, os.fstat(fd).st_size, access=access))
     os.close(fd)
     return content

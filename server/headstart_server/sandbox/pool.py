@@ -231,7 +231,6 @@ class Pool:
                 return worker
 
     def close(self) -> None:
-        """End every process."""
         for task in self._tasks:
             task.cancel()
         self._end_fork_server()

@@ -32,12 +32,10 @@ class Bounds:
     max_video_s: float
 
     def check_frame(self, width: int, height: int) -> None:
-        """Refuse a frame too large."""
         if width * height > self.max_frame_pixels:
             raise MediaError(f"a frame may have {self.max_frame_pixels} pixels at most")
 
     def check_clip(self, num_frames: int, width: int, height: int) -> None:
-        """Refuse frames that are too large together."""
         self.check_frame(width, height)
         if num_frames * width * height > self.max_clip_pixels:
             raise MediaError(
@@ -46,7 +44,6 @@ class Bounds:
             )
 
     def check_duration(self, duration_s: float) -> None:
-        """Refuse a video too long."""
         if duration_s > self.max_video_s:
             raise MediaError(f"a video may last {self.max_video_s:g} s at most")
 

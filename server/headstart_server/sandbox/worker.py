@@ -118,7 +118,6 @@ class Worker:
         )
 
     def write_input(self, content: bytes | memoryview) -> None:
-        """Write the bytes of the next job to the shared memory."""
         assert self._input is not None
         self._input[: len(content)] = content
         self.peak_bytes = max(self.peak_bytes, len(content))
@@ -185,7 +184,6 @@ async def receive(sock: socket.socket) -> bytes:
 
 
 async def wait_readable(sock: socket.socket) -> None:
-    """Wait until a message can be received."""
     loop, fd = asyncio.get_running_loop(), sock.fileno()
     ready: asyncio.Future[None] = loop.create_future()
     loop.add_reader(fd, lambda: None if ready.done() else ready.set_result(None))
