@@ -21,14 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.errors import HeadstartError
+from headstart_server.settings_table import SettingsError
 
 CHECK_EVERY_S = 1.0
 _DIGEST = "sha256:"
-
-
-class KeysError(HeadstartError):
-    """The tables of keys cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +67,16 @@ class Keys:
         for table in ("tenants", "operators"):
             owners = tables.get(table, {})
             if not isinstance(owners, dict):
-                raise KeysError(f"[{table}] must be a table of names and their keys")
+                raise SettingsError(f"[{table}] must be a table of names and their keys")
             for name, given in owners.items():
                 where = f"[{table}] {name}"
                 if not name:
-                    raise KeysError(f"[{table}] has an empty name; give it one")
+                    raise SettingsError(f"[{table}] has an empty name; give it one")
                 is_tenant = table == "tenants"
                 caller = Caller(name, may_ask=is_tenant, sees_all=not is_tenant)
                 for key in _keys(where, given, caller):
                     if owner_of.setdefault(key.digest, key).caller != key.caller:
-                        raise KeysError(f"{where} shares a key with another name")
+                        raise SettingsError(f"{where} shares a key with another name")
         return cls(tuple(owner_of.values()), frozenset(tables.get("tenants", {})))
 
     @property
@@ -133,7 +129,7 @@ class KeyFile:
     def _read(self, path: Path) -> None:
         try:
             found = Keys.of(tomllib.loads(path.read_text()))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, KeysError) as error:
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, SettingsError) as error:
             self._tell(f"keys stay as they were; {path.name} cannot be read: {error}")
             return
         if found != self._keys:
@@ -156,9 +152,9 @@ def _keys(where: str, given: object, caller: Caller) -> Iterator[Key]:
         if isinstance(entry, dict) and set(entry) == {"key", "expires"}:
             entry, expires = entry["key"], entry["expires"]
             if not isinstance(expires, datetime) or expires.tzinfo is None:
-                raise KeysError(f"{where} expires at no time with a zone: 2027-01-01T00:00:00Z")
+                raise SettingsError(f"{where} expires at no time with a zone: 2027-01-01T00:00:00Z")
         if not isinstance(entry, str):
-            raise KeysError(
+            raise SettingsError(
                 f'{where} must be a list of keys: ["sk-..."], or {{key = "sk-...", expires = ...}}'
             )
         yield Key(_digest_of(where, entry), caller, expires)
@@ -171,11 +167,13 @@ def _digest_of(where: str, key: str) -> bytes:
         except ValueError:
             digest = b""
         if len(digest) != hashlib.sha256().digest_size:
-            raise KeysError(f"{where} has a digest that is not sha256: and 64 hexadecimal digits")
+            raise SettingsError(
+                f"{where} has a digest that is not sha256: and 64 hexadecimal digits"
+            )
         return digest
     # Other characters cannot be sent in a header.
     if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise KeysError(f"{where} has a key that is not printable ASCII without spaces")
+        raise SettingsError(f"{where} has a key that is not printable ASCII without spaces")
     return _digest(key)
 
 

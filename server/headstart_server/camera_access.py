@@ -11,17 +11,14 @@ from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from headstart.errors import HeadstartError, LiveError, SourceError
+from headstart.errors import LiveError, SourceError
 from headstart.live.sinks.mqtt_connection import MqttAddress, is_broker, paho
 from headstart.live.sources.address import DEFAULT_PORTS, Address
 from headstart_server.refusal import RefusedError, bad_request
+from headstart_server.settings_table import SettingsError
 
 ENTRIES = ("hosts", "hooks")
 """The entries of [cameras], lists of texts."""
-
-
-class CameraAccessError(HeadstartError):
-    """The table [cameras] cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class CameraAccess:
     def of(cls, table: Mapping[str, Any]) -> Self:
         for name in table:
             if name not in ENTRIES:
-                raise CameraAccessError(f"[cameras] {name} is not one of: {', '.join(ENTRIES)}")
+                raise SettingsError(f"[cameras] {name} is not one of: {', '.join(ENTRIES)}")
         hosts = [_host(each) for each in _list("hosts", table)]
         hooks = [_origin(each) for each in _list("hooks", table)]
         brokers = [str(MqttAddress.parse(each)) for each in hooks if is_broker(each)]
@@ -92,7 +89,7 @@ def _closed(what: str, setting: str) -> RefusedError:
 def _list(name: str, table: Mapping[str, Any]) -> list[Any]:
     given = table.get(name, [])
     if not isinstance(given, list):
-        raise CameraAccessError(f"[cameras] {name} is {given!r}; give a list of texts")
+        raise SettingsError(f"[cameras] {name} is {given!r}; give a list of texts")
     return given
 
 
@@ -105,7 +102,7 @@ def _host(given: object) -> str:
         host, port = "", None
     plain = f"[{host}]" if ":" in host else host
     if not host or text not in (plain, f"{plain}:{port}") or not text.isprintable() or " " in text:
-        raise CameraAccessError(
+        raise SettingsError(
             f"[cameras] hosts holds {given!r}; give a host, with its port where it is not the usual"
             ' one, such as "192.168.1.20" or "nvr.example.org:8554"'
         )
@@ -117,7 +114,7 @@ def _origin(given: object) -> str:
     parts = urlsplit(text)
     is_known = parts.scheme in ("http", "https") or (is_broker(text) and "@" not in text)
     if not is_known or not parts.hostname or text != f"{parts.scheme}://{parts.netloc}":
-        raise CameraAccessError(
+        raise SettingsError(
             f"[cameras] hooks holds {given!r}; give the scheme, host and port of a receiver, such"
             ' as "https://home.example.org" or "mqtt://broker.example.org"'
         )

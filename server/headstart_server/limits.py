@@ -3,12 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from headstart.errors import HeadstartError
 from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
-
-
-class LimitsError(HeadstartError):
-    """A limit cannot work."""
+from headstart_server.settings_table import SettingsError
 
 
 @dataclass(frozen=True)
@@ -115,4 +111,4 @@ class Limits:
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if not 0 < value < math.inf:
-                raise LimitsError(f"[limits] {name} is {value}; give a number above 0")
+                raise SettingsError(f"[limits] {name} is {value}; give a number above 0")

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 
 LOOK_S = 0.05
 # No machine has it (RFC 5737), and nothing is sent: it tells which of our addresses faces others.

@@ -50,7 +50,8 @@ from headstart_server.parsed_request import RequestParser
 from headstart_server.prediction import Tokenizing
 from headstart_server.quota import Quota
 from headstart_server.readiness import Heartbeat, Readiness
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 from headstart_server.tenant_logs import TenantLogs
 from headstart_server.upload_routes import UploadRoutes
 from headstart_server.uploads import Uploads

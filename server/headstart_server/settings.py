@@ -38,12 +38,12 @@ from urllib.parse import urlsplit
 
 from headstart.engine.draft_model import DraftModel, draft_model
 from headstart.engine.options import Sources
-from headstart.errors import HeadstartError
 from headstart.speculation.registry import DEFAULT_DRAFTERS
 from headstart_server.auth import Keys
 from headstart_server.camera_access import CameraAccess
 from headstart_server.limits import Limits
 from headstart_server.memory.store import MemorySettings
+from headstart_server.settings_table import SettingsError, checked
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
 DEFAULT_DRAFT_TOKENS = 32
@@ -51,10 +51,6 @@ _PLAIN = (str, str | None, int, bool)
 _PATHS = ("memory_log", "bridge", "log", "answer_log", "demo")
 MEDIA_ENTRIES = {"root": str, "domains": list}
 """The entries of [media] and the type of each."""
-
-
-class SettingsError(HeadstartError):
-    """The settings cannot work."""
 
 
 @dataclass(frozen=True)
@@ -183,14 +179,14 @@ class Settings:
         for name, table in tables.items():
             if name not in known or not isinstance(table, dict):
                 raise SettingsError(f"[{name}] is not one of: {', '.join(sorted(known))}")
-        media = _checked("media", tables.get("media", {}), MEDIA_ENTRIES)
-        server = _checked("server", tables.get("server", {}), cls.server_entries())
+        media = checked("media", tables.get("media", {}), MEDIA_ENTRIES)
+        server = checked("server", tables.get("server", {}), cls.server_entries())
         for name in _PATHS:
             if name in server:
                 server[name] = Path(server[name])
         if "origins" in server:
             server["origins"] = _origins(server["origins"])
-        limits = _checked("limits", tables.get("limits", {}), get_type_hints(Limits))
+        limits = checked("limits", tables.get("limits", {}), get_type_hints(Limits))
         keys = Keys.of(tables)
         if "tenants" in tables and not keys.has_tenant_key:
             raise SettingsError(
@@ -232,14 +228,3 @@ def _origins(given: list[Any]) -> tuple[str, ...]:
                 ' as "https://cameras.example.org" or "http://127.0.0.1:9000"'
             )
     return tuple(origin.lower() for origin in given)
-
-
-def _checked(name: str, table: Mapping[str, Any], kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a table; raises if an entry is unknown or of the wrong type."""
-    for key, value in table.items():
-        if key not in kinds:
-            raise SettingsError(f"[{name}] {key} is not one of: {', '.join(sorted(kinds))}")
-        kind = (int, float) if kinds[key] is float else kinds[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise SettingsError(f"[{name}] {key} is {value!r}, which is of the wrong type")
-    return dict(table)

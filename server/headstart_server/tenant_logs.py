@@ -21,7 +21,7 @@ from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.speculation.drafter import StreamKey
 from headstart_server.metrics import LOGGED_ANSWERS
-from headstart_server.settings import SettingsError
+from headstart_server.settings_table import SettingsError
 
 MAX_WAITING_ROWS = 512
 MAX_QUESTION_CHARACTERS = 16_384

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from headstart.doctor.findings import VLLM_VERSION
-from headstart_server.auth import Keys, KeysError
+from headstart_server.auth import Keys
 from headstart_server.routes import ROUTES, Access
+from headstart_server.settings_table import SettingsError
 from tests.deploy.files import DEPLOY, ROOT, read
 
 # It comes with this environment, which need not be the shell's.
@@ -60,7 +61,7 @@ def test_images_have_the_pinned_engine():
 
 
 def test_no_server_starts_with_keys_that_everybody_knows():
-    with pytest.raises(KeysError, match="64 hexadecimal digits"):
+    with pytest.raises(SettingsError, match="64 hexadecimal digits"):
         Keys.of(SETTINGS)
     own = {table: {name: [f"{name}s-own-key"] for name in SETTINGS[table]} for table in TABLES}
     assert len(Keys.of({**SETTINGS, **own}).keys) == 2

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headstart_server import auth as auth_module
-from headstart_server.auth import Caller, KeyFile, Keys, KeysError
+from headstart_server.auth import Caller, KeyFile, Keys
+from headstart_server.settings_table import SettingsError
 
 NORTH = Caller("north")
 OPERATOR = Caller("watcher", may_ask=False, sees_all=True)
@@ -57,7 +58,7 @@ def test_an_expired_key_is_refused():
     ids=str,
 )
 def test_a_key_that_no_header_can_carry_is_an_error_that_names_its_owner(entry):
-    with pytest.raises(KeysError, match=r"\[tenants\] north"):
+    with pytest.raises(SettingsError, match=r"\[tenants\] north"):
         Keys.of({"tenants": {"north": [entry]}})
 
 
@@ -67,7 +68,7 @@ def test_a_key_has_one_owner():
         {"tenants": {"north": ["k"], "south": [hashed("k")]}},
         {"tenants": {"same": ["k"]}, "operators": {"same": ["k"]}},
     ):
-        with pytest.raises(KeysError, match="shares a key"):
+        with pytest.raises(SettingsError, match="shares a key"):
             Keys.of(tables)
 
 

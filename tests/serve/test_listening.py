@@ -10,7 +10,8 @@ import pytest
 
 from headstart_server import listening
 from headstart_server.access_log import AccessLog
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 
 
 @pytest.fixture

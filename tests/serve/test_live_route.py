@@ -13,7 +13,8 @@ from headstart_server.live.route import EACH_S, NUM_FREE, ConnectBackoff, LiveRo
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import RequestContext
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 from tests.serve.test_quota import Clock
 from tests.turned_loop import run_turned, settle, turn
 

@@ -190,7 +190,8 @@ def test_05_slow_recordings_keep_nobody_waiting(server, north, south, operator, 
 
 
 def test_06_no_key_is_not_an_open_door(tmp_path, monkeypatch):
-    from headstart_server.settings import Settings, SettingsError
+    from headstart_server.settings import Settings
+    from headstart_server.settings_table import SettingsError
 
     path = tmp_path / "headstart.toml"
     monkeypatch.setenv("HEADSTART_CONFIG", str(path))

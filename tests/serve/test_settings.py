@@ -10,7 +10,8 @@ from headstart_events.beside.event_draft_model import EventDraftModel
 from headstart_research.bridge.tower import EventTower
 from headstart_server.auth import Caller
 from headstart_server.limits import Limits
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 from tests.documents import DOCS
 
 

@@ -19,7 +19,7 @@ from headstart_research.collect.answer_rows import logged_records
 from headstart_research.collect.shard import Shard
 from headstart_server import tenant_logs
 from headstart_server.metrics import LOGGED_ANSWERS
-from headstart_server.settings import SettingsError
+from headstart_server.settings_table import SettingsError
 from headstart_server.tenant_logs import MAX_WAITING_ROWS, TenantLogs, log_name
 from rig.live_camera import NUM_SLOTS, QUESTION, LiveCamera, jpegs
 from rig.servers import CHAT, ask, asking, metric

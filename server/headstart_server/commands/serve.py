@@ -13,7 +13,8 @@ from headstart.cli.settings import SET, CommandSettings, engine_arguments, setti
 from headstart.cli.starting import shown_start
 from headstart.cli.terminal import divert, report_errors
 from headstart.errors import EngineMissingError
-from headstart_server.settings import Settings, SettingsError
+from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 
 
 @dataclass(frozen=True)

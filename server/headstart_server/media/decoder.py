@@ -29,7 +29,7 @@ from headstart_server.sandbox.lease import Lease
 from headstart_server.sandbox.pool import Job, Pool, PoolSize
 from headstart_server.sandbox.vllm_media import Bounds
 from headstart_server.sandbox.worker import MAX_CPU_S, BufferSizes, Worker
-from headstart_server.settings import SettingsError
+from headstart_server.settings_table import SettingsError
 
 _log = logging.getLogger("headstart")
 

@@ -22,22 +22,13 @@ from urllib.parse import urlsplit
 
 from headstart.errors import HeadstartError
 from headstart.speculation.drafter import StreamKey
+from headstart_server.settings_table import SettingsError, checked
 
 TIMEOUT_S = 2.0
 _PREFIX = "headstart:memory"
 MIN_KEY_BYTES = 16
-_NUMBER = (int, float)
-ENTRIES: dict[str, type | tuple[type, ...]] = {
-    "keep_days": _NUMBER,
-    "key_file": str,
-    "store": str,
-    "save_every_s": _NUMBER,
-}
+ENTRIES = {"keep_days": float, "key_file": str, "store": str, "save_every_s": float}
 """The entries of [memory] and the type of each."""
-
-
-class MemorySettingsError(HeadstartError):
-    """The table [memory] cannot work."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +48,9 @@ class MemorySettings:
     def __post_init__(self) -> None:
         for name in ("keep_days", "save_every_s"):
             if not 0 < getattr(self, name) < math.inf:
-                raise MemorySettingsError(f"[memory] {name} must be a number above 0")
+                raise SettingsError(f"[memory] {name} must be a number above 0")
         if self.store is not None and not self.keys:
-            raise MemorySettingsError(
+            raise SettingsError(
                 "[memory] store needs key_file, so that nobody else who writes there is believed:"
                 " make a key with `openssl rand -hex 32` and name its file"
             )
@@ -76,15 +67,7 @@ class MemorySettings:
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
         """Read the table [memory], and the file of keys it names."""
-        for name, value in table.items():
-            kind = ENTRIES.get(name)
-            if kind is None:
-                raise MemorySettingsError(f"[memory] {name} is not one of: {', '.join(ENTRIES)}")
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise MemorySettingsError(
-                    f"[memory] {name} is {value!r}, which is of the wrong type"
-                )
-        given = dict(table)
+        given = checked("memory", table, ENTRIES)
         file = given.pop("key_file", None)
         return cls(**given, keys=() if file is None else read_keys(Path(file)))
 
@@ -94,10 +77,10 @@ def read_keys(file: Path) -> tuple[bytes, ...]:
     try:
         lines = file.read_text("ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise MemorySettingsError(f"[memory] key_file {file} cannot be read: {error}") from error
+        raise SettingsError(f"[memory] key_file {file} cannot be read: {error}") from error
     keys = tuple(line.strip().encode() for line in lines if line.strip())
     if not keys or min(map(len, keys)) < MIN_KEY_BYTES:
-        raise MemorySettingsError(
+        raise SettingsError(
             f"[memory] key_file {file} needs a key of {MIN_KEY_BYTES} characters or more on each"
             " line: make one with `openssl rand -hex 32`"
         )
@@ -153,7 +136,7 @@ class FileStore:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise MemorySettingsError(
+            raise SettingsError(
                 f"no memories can be kept in {directory} ({error.strerror}): name a directory that"
                 " is yours as store under [memory], or leave it out"
             ) from error
@@ -206,7 +189,7 @@ class RedisStore:
         try:
             import redis
         except ImportError as error:
-            raise MemorySettingsError(
+            raise SettingsError(
                 "[memory] store is an address, and redis is not installed:"
                 " pip install 'headstart[redis]'"
             ) from error
@@ -216,7 +199,7 @@ class RedisStore:
                 address, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S
             )
         except ValueError as error:
-            raise MemorySettingsError(
+            raise SettingsError(
                 f"[memory] store is no address of a Redis ({error}): redis://HOST:6379/0"
             ) from error
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from headstart_server.memory.store import MemorySettings, MemorySettingsError
+from headstart_server.memory.store import MemorySettings
 from headstart_server.settings import Settings
+from headstart_server.settings_table import SettingsError
 
 
 def test_without_it_answers_are_forgotten_after_a_week_and_nothing_leaves():
@@ -36,7 +37,7 @@ def test_all_of_it(tmp_path):
     ],
 )
 def test_what_cannot_work_says_what_to_do(table, why):
-    with pytest.raises(MemorySettingsError, match=why):
+    with pytest.raises(SettingsError, match=why):
         MemorySettings.of(table)
 
 
@@ -44,5 +45,5 @@ def test_what_cannot_work_says_what_to_do(table, why):
 def test_a_short_key_is_refused(tmp_path, text):
     file = tmp_path / "memory.key"
     file.write_text(text)
-    with pytest.raises(MemorySettingsError, match="openssl"):
+    with pytest.raises(SettingsError, match="openssl"):
         MemorySettings.of({"key_file": str(file)})

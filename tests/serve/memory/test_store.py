@@ -9,10 +9,10 @@ from headstart.speculation.drafter import StreamKey
 from headstart_server.memory.store import (
     FileStore,
     MemorySettings,
-    MemorySettingsError,
     RedisStore,
     open_store,
 )
+from headstart_server.settings_table import SettingsError
 from rig.redis_server import running_redis
 from rig.waiting import wait_until
 from tests.serve.memory.memories import FRONT, KEY
@@ -116,7 +116,7 @@ def test_files_are_for_their_owner_only_and_old_ones_are_deleted(tmp_path):
 
 def test_a_directory_that_cannot_be_made_says_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(MemorySettingsError, match="store under"):
+    with pytest.raises(SettingsError, match="store under"):
         open_store(MemorySettings(keys=(KEY,), store=str(tmp_path / "file" / "memories")))
 
 
