@@ -1,11 +1,10 @@
-"""How many files of ours somebody reads to follow a question, or one drafted token.
+"""How many files of ours somebody reads to follow a question, a live window, or one drafted token.
 
 Counted by a profiler: a file is on the way if one of its functions runs. The numbers only fall: who
 makes a walk shorter lowers its cap in tests/sizes.toml, and who must make it longer says why there.
 """
 
 import os
-from collections import defaultdict
 
 import pytest
 
@@ -15,7 +14,7 @@ from headstart.engine.request_record import Report, RequestRecord
 from rig.forked_command import ForkedCommand
 from rig.schedule_engine import scheduler
 from rig.schedule_harness import Asked, Player, Turn
-from tests.engine.walks import walk_of
+from tests.engine.walks import FIRST_WINDOW, walk_of, walks_in
 from tests.golden.clock import CLOCK, turned
 from tests.sizes import CAPS
 
@@ -24,21 +23,38 @@ pytestmark = pytest.mark.engine
 PROMPT = tuple(range(5, 25))
 
 
-def test_a_warm_question_walks_through_no_more_files(tmp_path, tiny_target):
-    seen, log = tmp_path / "seen", tmp_path / "log"
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory, tiny_target):
+    """The files of the last question, and of the last window."""
+    home = tmp_path_factory.mktemp("walks")
+    seen, log = home / "seen", home / "log"
     command = ["-m", "tests.engine.walks", str(tiny_target), str(seen)]
     ended = ForkedCommand(command, os.environ, log).wait(500)
     assert ended == 0, log.read_text()[-3000:]
-    files = defaultdict(set)
-    lines = [line.split(maxsplit=3) for line in seen.read_text().splitlines()]
-    for number, process, file, _ in lines:
-        if number == lines[-1][0]:
-            files[process].add(file)
-    print({process: len(found) for process, found in files.items()})
-    assert "engine/session.py" in files["caller"]
-    assert {"engine/scheduler.py", "speculation/memory.py"} <= files["engine"]
-    walk = files["caller"] | files["engine"]
-    assert len(walk) <= CAPS["walks"]["ask"], "\n".join(sorted(walk))
+    found = walks_in(seen)
+    return found[max(number for number in found if number < FIRST_WINDOW)], found[max(found)]
+
+
+def held(walk, name):
+    """All files of a walk, once it is found within its cap."""
+    print(name, {process: len(files) for process, files in walk.items()})
+    files = set().union(*walk.values())
+    assert len(files) <= CAPS["walks"][name], "\n".join(sorted(files))
+    return files
+
+
+def test_a_warm_question_walks_through_no_more_files(walks):
+    question, _ = walks
+    held(question, "ask")
+    assert "engine/session.py" in question["caller"]
+    assert {"engine/scheduler.py", "speculation/memory.py"} <= question["engine"]
+
+
+def test_a_live_window_walks_through_no_more_files(walks):
+    _, window = walks
+    files = held(window, "live window")
+    assert {"live/session.py", "live/windows.py", "engine/feeder.py"} <= window["caller"]
+    assert {"engine/scheduler.py", "speculation/memory.py"} <= files
 
 
 class ReportedPlayer(Player):
