@@ -4,7 +4,8 @@
     python examples/own_drafter.py demo/target demo/second-0.mp4
 
 A drafter has four members (`headstart.speculation.drafter.Drafter` says what each may do), and is
-named as package.module:Class. vLLM's scheduler calls it before every step, so it must be quick. It
+named as package.module:Class, or by the name under which its package registers it, as
+`examples/pyproject.toml` does. vLLM's scheduler calls it before every step, so it must be quick. It
 sees token ids only, and the model verifies whatever it proposes: a bad drafter costs time, never a
 wrong token. Try one on logged answers first: `headstart replay`.
 """
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 
 from headstart import Headstart, Sources
 from headstart.speculation.drafter import DraftRequest
+from headstart.speculation.registry import Registration
 
 MAX_QUESTIONS = 10_000
 
@@ -22,7 +24,7 @@ MAX_QUESTIONS = 10_000
 class SameQuestion:
     """Drafts the last answer to the same question on any stream of the same tenant."""
 
-    name = "same question"
+    name = "same-question"
 
     def __init__(self) -> None:
         self._asked: dict[str, tuple[str, str]] = {}
@@ -48,6 +50,11 @@ class SameQuestion:
         self._answers.move_to_end(asked)
         if len(self._answers) > MAX_QUESTIONS:
             self._answers.popitem(last=False)
+
+
+REGISTRATION = Registration(
+    SameQuestion.name, "what another camera was answered to the same", lambda *_: SameQuestion()
+)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -104,7 +105,82 @@ def test_two_cameras_are_watched_at_once(run, tiny_target, clips):
 def test_a_drafter_of_ones_own_drafts_for_another_camera(run, tiny_target, clips):
     left, right = run("own_drafter.py", tiny_target, clips[0]).split("right camera: ")
     assert "accepted" not in left
-    assert re.search(r"same question: [1-9]\d* of \d+ accepted", right)
+    assert re.search(r"same-question: [1-9]\d* of \d+ accepted", right)
+
+
+OWN_PARTS = """
+import sys
+
+from headstart import Headstart, Sources
+
+if __name__ == "__main__":
+    target, clip = sys.argv[1:]
+    sources = Sources(drafters=("same-question",), abstain=False)
+    with Headstart(target, sources=sources, vllm={"enforce_eager": True}) as headstart:
+        print("shown by", type(headstart.target.view).__name__)
+        for camera in ("left", "right"):
+            answer = headstart.session(camera).ask(clip, "What is there?", max_tokens=12)
+            accepted = [verdict.num_accepted for verdict in answer.verdicts]
+            print(camera, sum(accepted), {verdict.draft.source for verdict in answer.verdicts})
+"""
+
+
+@pytest.fixture(scope="module")
+def own_parts(tmp_path_factory) -> dict[str, str]:
+    """The environment of somebody who has installed the examples' package."""
+    copy, site = tmp_path_factory.mktemp("own-parts") / "examples", tmp_path_factory.mktemp("site")
+    shutil.copytree(EXAMPLES, copy)  # a build writes into it
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--no-index", "--target", str(site), str(copy)], check=True)
+    return {**os.environ, "PYTHONPATH": str(site), "VLLM_LOGGING_LEVEL": "ERROR"}
+
+
+def test_an_installed_drafter_and_an_installed_view_are_found_by_their_names(own_parts, tmp_path):
+    code = """
+from types import SimpleNamespace
+from headstart.models.view import view_of
+from headstart.speculation.registry import Ingredients, registration
+print(registration("same-question").built(Ingredients()).name)
+text = SimpleNamespace(vocab_size=9)
+config = SimpleNamespace(
+    architectures=["Qwen2_5_VLForConditionalGeneration"], get_text_config=lambda: text
+)
+print(type(view_of(config)).__name__)
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env=own_parts,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout.split() == ["same-question", "LastSecond"], found.stderr
+
+
+@pytest.mark.engine
+def test_an_installed_drafter_drafts_for_a_model_with_an_installed_view(
+    own_parts, clips, tmp_path_factory
+):
+    from tests.models.tiny_targets import SAVING
+
+    directory = tmp_path_factory.mktemp("targets") / "qwen2_5_vl"
+    SAVING["qwen2_5_vl"](directory)
+    program = directory.parent / "ask.py"
+    program.write_text(OWN_PARTS)
+    for arguments, expected in (
+        ([str(EXAMPLES / "own_model.py")], r"LastSecond shows 4 of 16 frames"),
+        ([str(program)], r"shown by LastSecond\nleft 0 .*\nright [1-9]\d* {'same-question'}"),
+    ):
+        done = subprocess.run(
+            [sys.executable, *arguments, str(directory), clips[0]],
+            capture_output=True,
+            text=True,
+            timeout=540,
+            check=False,
+            env=own_parts,
+        )
+        assert re.search(expected, done.stdout), done.stdout + done.stderr
 
 
 def replayed(said: str) -> dict[str, float]:
