@@ -41,7 +41,6 @@ class ForecastCheck:
         return self.forecast_s / self.measured_s - 1.0
 
     def as_json(self) -> dict[str, Any]:
-        """The fields and the error, ready for JSON."""
         return {**asdict(self), "error": self.error}
 
 

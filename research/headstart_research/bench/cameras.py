@@ -90,7 +90,6 @@ class CamerasHeld:
     again. None if they did not."""
 
     def as_json(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
         return {**asdict(self), "levels": [asdict(level) for level in self.levels]}
 
 

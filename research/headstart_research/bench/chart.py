@@ -123,7 +123,6 @@ def spans(
 
 
 def empty(reason: str) -> str:
-    """The text that stands where a chart has no data."""
     return f'<p class="none">{escape(reason)}</p>'
 
 

@@ -25,7 +25,6 @@ def environment(command: list[str]) -> dict[str, Any]:
 
 
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
-    """The versions of those packages that are installed."""
     return {package: version for package in packages if (version := installed_version(package))}
 
 

@@ -57,7 +57,6 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
         return asdict(self)
 
 
@@ -129,7 +128,6 @@ Place = tuple[int, int]
 
 
 def _places(own: Sequence[Answer], said: Sequence[Answer]) -> list[Place]:
-    """Where answers part from bare vLLM's."""
     pairs = enumerate(zip(own, said, strict=True))
     parted = ((clip, first_difference(a.token_ids, b.token_ids)) for clip, (a, b) in pairs)
     return [(clip, place) for clip, place in parted if place is not None]

@@ -46,7 +46,6 @@ class GpuParts:
     """Whether the questions and the answers are part of the report."""
 
     def parts(self) -> list[Part]:
-        """All parts, in order."""
         settings = dict(EQUALITY_SETTINGS)
         if self.in_float32:
             settings["float32"] = FLOAT32

@@ -62,11 +62,9 @@ class GpuReport:
 
     @property
     def failed(self) -> list[str]:
-        """The parts that failed."""
         return [name for name, part in self.parts.items() if part["state"] != "done"]
 
     def play(self, parts: Sequence[Part], say: Say) -> None:
-        """Play what is not done yet."""
         for number, part in enumerate(parts, start=1):
             place = f"part {number} of {len(parts)}, {part.name}"
             if self.parts.get(part.name, {}).get("state") == "done":
@@ -103,7 +101,6 @@ class GpuReport:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `GpuReport.write` wrote."""
     try:
         given: dict[str, Any] = json.loads(path.read_text())
         if (given["kind"], given["format"]) != (KIND, FORMAT):

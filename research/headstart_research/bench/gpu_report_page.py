@@ -19,7 +19,6 @@ _NO_WORDS = (
 
 
 def page(report: GpuReport) -> str:
-    """The whole document."""
     about = report.about
     parts = [
         "<h1>headstart gpu-report</h1>",

@@ -89,7 +89,6 @@ class Starts:
         self.settings: dict[str, dict[str, Any]] = {}
 
     def __call__(self, method: Method) -> Headstart:
-        """An engine that is up."""
         self._say(f"starting {method.name}")
         engine = self._rig.start(method)
         self.settings[method.name] = engine.target.settings

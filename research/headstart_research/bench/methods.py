@@ -70,7 +70,6 @@ class Rig:
     """What every engine is told, unless ``vllm`` or the method says otherwise."""
 
     def start(self, method: Method) -> Headstart:
-        """An engine for one method."""
         arguments = {**self.usual, **self.vllm, **method.vllm, **method.resources.arguments}
         if method.sources is None:
             with method.resources.taken():

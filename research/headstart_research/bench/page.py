@@ -37,7 +37,6 @@ dt{color:var(--grey)}dd{margin:0;overflow-wrap:anywhere}li{margin-bottom:4px}
 
 
 def page(result: BenchResult) -> str:
-    """The whole document."""
     date = str(result.environment.get("date", ""))
     return document(
         f"headstart bench {date}",

@@ -208,7 +208,6 @@ class BenchResult:
         return row
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
         return {
             "format": FORMAT,
             "summary": self.summary(),
@@ -226,12 +225,10 @@ class BenchResult:
         }
 
     def write(self, path: Path) -> None:
-        """Write everything as JSON."""
         path.write_text(json.dumps(self.as_json(), separators=(",", ":")) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read what `write` wrote."""
         try:
             return cls.parse(json.loads(path.read_text()))
         except (json.JSONDecodeError, KeyError, TypeError) as error:
@@ -241,7 +238,6 @@ class BenchResult:
 
     @classmethod
     def parse(cls, given: Any) -> Self:
-        """The result that `as_json` gave."""
         if given["format"] != FORMAT:
             raise BenchError(f"the result is of format {given['format']}: measure again")
         return cls(
@@ -258,5 +254,4 @@ class BenchResult:
 
 
 def tokens_per_pass(samples: list[Sample]) -> float:
-    """All tokens over all passes of the target."""
     return sum(sample.num_tokens for sample in samples) / sum(s.num_passes for s in samples)

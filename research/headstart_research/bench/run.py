@@ -64,7 +64,6 @@ class Run:
 
     @property
     def loads(self) -> tuple[PlayedLoad, ...]:
-        """The loads of open workloads whose capacity is known."""
         return tuple(
             PlayedLoad(work.under(load).name, work.name, found, load.share * found, load.burst)
             for work in self.workloads
@@ -73,7 +72,6 @@ class Run:
         )
 
     def run(self) -> None:
-        """Measure all rounds; another method is first in each."""
         bare, *others = self.methods
         if not others:
             raise BenchError("nothing to compare with bare vLLM: choose at least one method")

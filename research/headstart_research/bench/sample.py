@@ -45,7 +45,6 @@ class Sample:
 
     @property
     def num_passes(self) -> int:
-        """Passes of the target."""
         return max(1, len(self.accepted))
 
     @property
@@ -97,12 +96,10 @@ class Sample:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def parse(cls, given: dict[str, Any]) -> Self:
-        """The sample that `as_json` gave."""
         spans = tuple((who, stage, start, stop) for who, stage, start, stop in given["spans"])
         lists = {"accepted": tuple(given["accepted"]), "drafted": tuple(given["drafted"])}
         return cls(**{**given, **lists, "spans": spans})

@@ -51,7 +51,6 @@ class Scale:
 
 
 def standalone(chart: str) -> str:
-    """The chart as a file of its own."""
     styled = f"<style>{STYLE}svg.chart{{background:var(--paper)}}</style>"
     opened = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     head, _, rest = opened.partition(">")
@@ -76,12 +75,10 @@ def text(x: float, y: float, words: str, style: str = "", anchor: str = "start")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
-    """A straight line in a style of `STYLE`."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
 
 
 def dot(x: float, y: float, colour: str, radius: float, opacity: float = 1.0) -> str:
-    """A filled circle in a colour of `PALETTE`."""
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="var(--{colour})"'
         f' fill-opacity="{opacity}"/>'

@@ -63,7 +63,6 @@ class Workload:
             )
 
     def streams(self, number: int) -> list[Sequence[Item]]:
-        """The items of every stream in a round."""
         return [self.camera(number, stream) for stream in range(self.num_streams)]
 
     def under(self, load: Load) -> "Workload":

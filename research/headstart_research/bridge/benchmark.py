@@ -49,7 +49,6 @@ class Times:
         return done
 
     def figures(self) -> dict[str, float]:
-        """Medians and 95th percentiles of whatever was timed."""
         return {
             f"{name}_{clock}_p{share}": round(percentile(spent, share), 3)
             for clock, times in (("ms", self.wall), ("cpu_ms", self.cpu))
@@ -106,7 +105,6 @@ class TimedBridge(BridgeDrafter):
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--bridge", type=Path, required=True)

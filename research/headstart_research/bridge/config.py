@@ -79,7 +79,6 @@ class Verifier:
 
 
 def write_config(directory: Path, config: BridgeConfig, verifier: Verifier) -> None:
-    """As ``config.json``."""
     stated = {
         "architectures": ["HeadstartBridge"],
         "speculators_model_type": KIND,
@@ -112,7 +111,6 @@ def write_config(directory: Path, config: BridgeConfig, verifier: Verifier) -> N
 
 
 def read_config(directory: Path) -> tuple[BridgeConfig, Verifier]:
-    """What `write_config` wrote."""
     path = directory / FILE
     try:
         stated = json.loads(path.read_text(encoding="utf-8"))["headstart"]

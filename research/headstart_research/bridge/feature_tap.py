@@ -78,7 +78,6 @@ class TapWorker:
     """What vLLM's worker can be asked besides its own methods."""
 
     def take_features(self, names: list[str]) -> list[Feature | None]:
-        """As `FeatureTap.take`."""
         tap = get_ec_transfer()
         assert isinstance(tap, FeatureTap)
         return tap.take(names)

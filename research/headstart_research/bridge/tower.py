@@ -46,7 +46,6 @@ class EventTower(EventModel):
             )
 
     def spec(self, channel: "DraftChannel") -> "EventModelSpec":
-        """What its process is told."""
         from headstart_research.bridge.feature_tap import tap_arguments
 
         spec = super().spec(channel)

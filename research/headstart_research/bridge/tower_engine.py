@@ -50,7 +50,6 @@ class TowerEngine(EventEngine):
         self.engine.add_request(ask.request, prompt, params)
 
     def take(self, output: Any) -> None:
-        """The tower is done with a clip."""
         if not output.finished or (names := self._looking.pop(output.request_id, None)) is None:
             return
         unseen = [name for name in dict.fromkeys(names) if name not in self._seen]
@@ -66,7 +65,6 @@ class TowerEngine(EventEngine):
             self.engine.abort_request([request])
 
     def _show(self, request: str, names: list[str]) -> bool:
-        """Send what was seen, if all of it is known."""
         if not names or any(name not in self._seen for name in names):
             return False
         for name in names:

@@ -48,7 +48,6 @@ class DraftVocabulary:
 
     @classmethod
     def used_in(cls, answers: Iterable[Sequence[int]], target_size: int, max_size: int) -> Self:
-        """The ids used most in these answers."""
         counts = Counter(token for answer in answers for token in answer)
         return cls.of([token for token, _ in counts.most_common(max_size)], target_size)
 
@@ -56,7 +55,6 @@ class DraftVocabulary:
         return len(self.target_ids)
 
     def mark(self, which: int) -> int:
-        """The own id of a mark."""
         return len(self) + which
 
     def own(self, tokens: Sequence[int]) -> NDArray[np.int32]:

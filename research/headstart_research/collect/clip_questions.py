@@ -43,7 +43,6 @@ class ClipQuestions:
                     break
 
     def records(self, stream: str, number: int, clip: Clip) -> list[Record]:
-        """All of one clip."""
         observed = self.target.observe(clip, self.questions, self.max_tokens)
         features = target_features(observed.items)
         if self.drafter is not None:

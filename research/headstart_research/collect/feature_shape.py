@@ -38,7 +38,6 @@ class FeatureShape:
         return cls(min(tokens), max(tokens), sizes.pop())
 
     def __str__(self) -> str:
-        """As a person reads it."""
         if self.min_tokens == self.max_tokens:
             return f"[{self.max_tokens}, {self.size}]"
         return f"[{self.min_tokens} to {self.max_tokens}, {self.size}]"

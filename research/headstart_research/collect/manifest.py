@@ -52,7 +52,6 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Of a folder of records."""
         path = folder / FILE
         try:
             found = json.loads(path.read_text(encoding="utf-8"))

@@ -35,7 +35,6 @@ class CollectedModels:
         return TARGET_FEATURES if self.drafter is None else (*TARGET_FEATURES, DRAFTER)
 
     def settings(self) -> dict[str, Any]:
-        """How they are started and asked, for the manifest."""
         return {
             "max_tokens": self.max_tokens,
             "frames": self.num_frames,

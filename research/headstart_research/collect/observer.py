@@ -132,7 +132,6 @@ class Observer:
         return tuple(items)
 
     def close(self) -> None:
-        """End vLLM's processes."""
         self._loop.submit(self._end()).result()
         self._loop.close()
 

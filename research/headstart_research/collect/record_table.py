@@ -105,7 +105,6 @@ def _damage_named(pa: Any, path: Path) -> Iterator[None]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Bring names in a directory to the disk."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

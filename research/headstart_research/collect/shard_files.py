@@ -70,7 +70,6 @@ class ShardFiles:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits for its file."""
         if not self._waiting:
             return
         write_records(self._directory / f"{self._next:06d}.parquet", self._waiting, self._features)

@@ -22,7 +22,6 @@ class AskedClip:
 
     @property
     def digest(self) -> str:
-        """Of its frames and events."""
         return next(iter(self.asked.values())).clip_digest
 
 
@@ -65,5 +64,4 @@ class AskedStreams:
 
     @property
     def digests(self) -> frozenset[str]:
-        """Of all clips."""
         return frozenset(clip.digest for clips in self.streams.values() for clip in clips)

@@ -40,7 +40,6 @@ class EvaluationResult:
     format: int = FORMAT
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
         return asdict(self)
 
     def write(self, file: Path) -> None:

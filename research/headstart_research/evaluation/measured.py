@@ -65,7 +65,6 @@ class Measured:
         return Replay(self.name, some).tokens_per_pass if some else None
 
     def figures(self) -> dict[str, Any]:
-        """All of them, ready for JSON."""
         first, later = _survivals(self.replay.answers)
         return {
             "tokens_per_pass": _rounded(self.replay.tokens_per_pass),

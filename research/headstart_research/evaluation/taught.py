@@ -30,7 +30,6 @@ class Taught:
     known: KnownAnswers
 
     def drafter(self) -> Drafter:
-        """A new one."""
         if not self.known.records:
             return self._new()
         try:

@@ -51,7 +51,6 @@ class Workload:
         return [answer for stream in self.streams for answer in stream]
 
     def about(self) -> dict[str, str | int]:
-        """What it holds, for the result."""
         answers = self.answers
         return {
             "words": self.words,

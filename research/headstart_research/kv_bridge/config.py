@@ -45,13 +45,11 @@ class KvConfig:
         return self.num_layers * 2 * self.num_kv_heads * self.head_size
 
     def write(self, directory: Path) -> None:
-        """As ``config.json``."""
         stated = {"architectures": ["HeadstartKvBridge"], KIND: FORMAT, **asdict(self)}
         (directory / FILE).write_text(json.dumps(stated, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """What `write` wrote."""
         path = directory / FILE
         try:
             stated = json.loads(path.read_text(encoding="utf-8"))

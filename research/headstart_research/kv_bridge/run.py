@@ -38,7 +38,6 @@ class KvRun:
     num_threads: int = 1
 
     def train(self, say: Say) -> Path:
-        """Train to the end; return the directory."""
         import torch
 
         from headstart_research.collect.observer import Observer  # needs what the engine brings

@@ -20,7 +20,6 @@ class TargetStates:
     """A Video-LLaVA in this process. Not thread-safe."""
 
     def __init__(self, name: str | Path) -> None:
-        """Load it, in float32."""
         from transformers import (
             AutoConfig,
             AutoImageProcessor,

@@ -104,7 +104,6 @@ class _Run:
         ]
 
     def finished(self) -> Load:
-        """Run to the end."""
         while self._to_come or self._engine.num_under_way:
             self._land()
             work = self._engine.work(self._now_s)

@@ -54,7 +54,6 @@ class AnswerLog:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         return sum(array.nbytes for array in self.arrays)
 
     def stream(self, name: str) -> tuple[int, int]:
@@ -97,7 +96,6 @@ class AnswerLog:
         self._rebuild(self.num_answers, len(self.arrays.tokens))
 
     def _rebuild(self, num_kept: int, capacity: int) -> None:
-        """Put the newest answers into new arrays."""
         old, first = self.arrays, self.num_answers - num_kept
         self.arrays = self._empty(capacity)
         append_all(self.arrays, old, first, self.num_answers)

@@ -63,7 +63,6 @@ def slot_of_token(arrays: Arrays, token: int) -> int:
 
 @compiled
 def count_common(arrays: Arrays, token: int, counts: NDArray[np.uint8]) -> None:
-    """Add a token to the counts of an answer."""
     for place in range(NUM_COMMON):
         if arrays.common[place] == token and counts[place] < 255:
             counts[place] += 1

@@ -115,7 +115,6 @@ def measured(log: Sequence[LoggedAnswer], num_learnt: int) -> dict[str, dict[str
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--learn-from", type=float, default=0.6, help="share of the log")

@@ -42,12 +42,10 @@ class Learner:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         return 4 * self.weights.nbytes
 
     @property
     def has_lessons(self) -> bool:
-        """Whether one waits."""
         return bool(self._lessons)
 
     def give(self, log: AnswerLog) -> None:

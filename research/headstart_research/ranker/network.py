@@ -190,7 +190,6 @@ def step(
 
 @compiled
 def workspace() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Room for what `score` fills."""
     return (
         np.empty((MAX_PLACES, NUM_HEADS), dtype=np.float32),
         np.empty((MAX_WORDS, HIDDEN), dtype=np.float32),

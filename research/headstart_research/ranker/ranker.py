@@ -51,7 +51,6 @@ class Ranker:
 
     @property
     def num_bytes(self) -> int:
-        """What all tenants take in memory."""
         return sum(tenant.num_bytes for tenant in self._tenants.values())
 
     def begin(self, request: DraftRequest) -> None:

@@ -27,13 +27,11 @@ class RankedTenant:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         return self._log.num_bytes + self.learner.num_bytes
 
     def draft(
         self, stream: str, question: str, confirmed: Sequence[int], max_tokens: int
     ) -> Sequence[int]:
-        """How an answer may go on."""
         log = self._log
         try:
             said = as_said(question, confirmed)

@@ -24,7 +24,6 @@ class Training:
         self._thread: threading.Thread | None = None
 
     def ask(self, learner: Learner) -> None:
-        """The learner has a lesson."""
         with self._changed:
             if self._is_closed:
                 return
@@ -42,7 +41,6 @@ class Training:
             self._changed.wait_for(lambda: self._is_closed or not self._waiting)
 
     def close(self) -> None:
-        """End the thread, after the bite that it is at."""
         with self._changed:
             self._is_closed = True
             self._waiting.clear()

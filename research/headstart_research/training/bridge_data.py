@@ -134,7 +134,6 @@ class BridgeData:
         ]
 
     def batch(self, step: int, seed: int, size: int) -> list[Example]:
-        """The examples of one step of training."""
         draw = Random(f"{seed}/{step}")
         return [self._drawn(*draw.choice(self._places), draw) for _ in range(size)]
 

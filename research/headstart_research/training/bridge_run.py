@@ -59,7 +59,6 @@ class BridgeRun:
     num_threads: int = 1
 
     def train(self, say: Say, report: Callable[[str], Report]) -> Path:
-        """Train to the end; return the directory."""
         torch.set_num_threads(self.num_threads)
         notes = self.output / "training"
         check_place(self.output, has_begun=notes.exists())

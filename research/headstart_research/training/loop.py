@@ -24,13 +24,9 @@ Report = Callable[[TrainSchedule, History], None]
 class Task(Protocol):
     """What is trained. The data of step N depends on the config and N alone."""
 
-    def training_step(self, step: int) -> float:
-        """Add the gradient of one step; return its loss."""
-        ...
+    def training_step(self, step: int) -> float: ...
 
-    def held_out_loss(self) -> float:
-        """The loss on held-out data. Changes nothing."""
-        ...
+    def held_out_loss(self) -> float: ...
 
 
 def train(

@@ -90,11 +90,9 @@ class MuonAdamW:
             optimizer.zero_grad(set_to_none=True)
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of both optimizers."""
         return {"muon": self._muon.state_dict(), "adam": self._adam.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Load what `state_dict` gave."""
         self._muon.load_state_dict(state["muon"])
         self._adam.load_state_dict(state["adam"])
 

@@ -33,7 +33,6 @@ class Progress:
 
 
 def describe(config: TrainSchedule, history: History) -> str:
-    """Steps, loss, speed, and the time left."""
     recent = history.losses[-_RECENT:]
     a_step = history.seconds / max(1, history.num_steps)
     left_s = int(a_step * (config.num_steps - history.num_steps))

@@ -45,7 +45,6 @@ class Outcome:
         return Outcome([each for each in self.ended if wanted(each)], self.busy_s)
 
     def waits_s(self) -> NDArray[np.float64]:
-        """Of all answers."""
         return np.array([each.wait_s for each in self.ended if each.fate is Fate.ANSWERED])
 
     def percentile_s(self, percent: float) -> float:

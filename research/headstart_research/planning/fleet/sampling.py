@@ -25,7 +25,6 @@ class Sample:
 
     @property
     def engines(self) -> frozenset[int]:
-        """All of them."""
         return self.usual | self.heirs | self.killed | {self.fullest}
 
 

@@ -39,7 +39,6 @@ class SimulatedEngine:
         self._process = self._clock.process(self._steps())
 
     def die(self) -> None:
-        """End at once; what was asked is stranded."""
         self.is_alive, self._woken = False, None
         self._process.interrupt()
         self.cameras.clear()
@@ -48,7 +47,6 @@ class SimulatedEngine:
             asked.is_retried = True
 
     def wake(self) -> None:
-        """There may be something to do."""
         if self._woken is not None and not self._woken.triggered:
             self._woken.succeed()
 

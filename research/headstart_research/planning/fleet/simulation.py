@@ -135,7 +135,6 @@ class FleetSimulation:
             self._clock.process(self._death([self._random.randrange(self._plan.num_engines)]))
 
     def _kill(self) -> Steps:
-        """Engines are killed together."""
         yield self._clock.timeout(self._plan.failures.killed_at_s)
         yield self._clock.process(self._death(self._plan.killed_engines()))
 
