@@ -3,8 +3,6 @@
 Owns the promise to callers (windows, limits, one clock). Knows no file format.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib
@@ -15,7 +13,7 @@ from dataclasses import dataclass
 from mmap import mmap
 from pathlib import Path
 from struct import error as StructError  # noqa: N812 (struct names it in lower case)
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +57,6 @@ class Opening:
 
     @property
     def num_bytes(self) -> int:
-        """The size of the recording's file."""
         if self.content is None:
             return self.path.stat().st_size
         return memoryview(self.content).nbytes
@@ -162,7 +159,6 @@ class Recording(ABC):
 
     @property
     def first_us(self) -> int:
-        """The time of the first event."""
         for block in self.blocks():
             if len(block):
                 return int(block.t[0])
@@ -182,7 +178,7 @@ class Recording(ABC):
     def close(self) -> None:  # noqa: B027 (most formats hold nothing open)
         """Close what the recording holds open. Idempotent."""
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -219,7 +215,6 @@ class LoadedRecording(Recording):
         self._events = events
 
     def columns(self) -> Iterator[Columns]:
-        """Yield all columns as one piece."""
         yield self._events.x, self._events.y, self._events.t, self._events.p
 
     def blocks(self) -> Iterator[Events]:

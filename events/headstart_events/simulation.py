@@ -5,10 +5,9 @@ last event. Between frames the logarithm is taken to change linearly, which give
 times. Only a few frames are in memory at a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +59,7 @@ class SensorModel:
             raise MediaError("spread, refractory time, rates and seed must be from 0 to 1e9")
 
     @classmethod
-    def ideal(cls, threshold: float = 0.2) -> SensorModel:
+    def ideal(cls, threshold: float = 0.2) -> Self:
         """A sensor without noise, leak, spread or refractory time."""
         return cls(
             threshold_on=threshold,

@@ -1,9 +1,8 @@
 """Counts, times, rates and coordinates of a recording, from one pass in bounded memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ class Summary:
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, blocks: Iterable[Events]) -> Summary:
+    def of(cls, blocks: Iterable[Events]) -> Self:
         """Summarise pieces in order of time; each is looked at once and not kept."""
         num_events = num_brighter = first_us = last_us = 0
         x_range = y_range = (MAX_SIDE, 0)

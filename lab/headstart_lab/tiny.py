@@ -124,7 +124,7 @@ class TinyEventGpt:
         import torch
         from safetensors.torch import save
 
-        from headstart_events.eventgpt.weights import published_shapes
+        from headstart_events.eventgpt.view import published_shapes
 
         tokenizer = train_tokenizer(_SENTENCES, max_pieces=512)
         config = self._config(tokenizer)

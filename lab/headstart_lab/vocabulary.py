@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headstart.models.video_llava.view import VIDEO_PLACEHOLDER, video_prompt
-from headstart_events.eventgpt.prompt import EVENT_PLACEHOLDER, event_prompt
+from headstart_events.eventgpt.view import EVENT_PLACEHOLDER, event_prompt
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart_lab.split import Split

@@ -7,8 +7,8 @@ from headstart import ClipFiles, Events, Video
 from headstart.answers.timeline import Stage
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart_events.eventgpt.prompt import event_prompt
-from headstart_events.slicing import latest
+from headstart_events.eventgpt.view import event_prompt
+from headstart_events.rendering import latest
 from headstart_events.writers.writing import write_recording
 from tests.models.eventgpt_reference import EventGptReference
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.view import event_prompt
 from headstart_lab.language.questions import Question
 from headstart_lab.language.styles import DRAFTER_STYLE, TARGET_STYLE
 from headstart_lab.measures.difficulty import blind_top1, measure_difficulty, suffix_tokens_per_pass

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from headstart.errors import MediaError
+from headstart_events.readers.dsec import RectifyMap
 from headstart_events.readers.hdf5_client import CLIENT, Hdf5Client
 from headstart_events.readers.opening import open_recording
-from headstart_events.readers.rectification import RectifyMap
 from headstart_events.writers.writing import write_recording
 from tests.media.synthetic import SENSOR, random_events
 

@@ -161,7 +161,7 @@ def test_evt3_vectors_and_held_values_follow_the_words(tmp_path):
 
 @pytest.mark.parametrize("block_bytes", [2, 6, 64, 1 << 20])
 def test_raw_decoding_does_not_depend_on_where_blocks_end(tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr("headstart_events.readers.raw.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("headstart_events.readers.prophesee.BLOCK_BYTES", block_bytes)
     rng = np.random.default_rng(0)
     kinds = rng.choice([0x0, 0x2, 0x3, 0x4, 0x5, 0x6], 300)
     values = np.where(kinds == 0x6, np.arange(300), rng.integers(0, 400, 300))
@@ -169,7 +169,7 @@ def test_raw_decoding_does_not_depend_on_where_blocks_end(tmp_path, monkeypatch,
     path.write_bytes(evt3(0x8000, *(kinds << 12 | values).tolist()))
     monkeypatch.undo()
     whole = open_recording(path, sort=True).read_all()
-    monkeypatch.setattr("headstart_events.readers.raw.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("headstart_events.readers.prophesee.BLOCK_BYTES", block_bytes)
     assert open_recording(path, sort=True).read_all().digest() == whole.digest()
     assert len(whole) > 100
 

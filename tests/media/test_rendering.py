@@ -6,8 +6,7 @@ import pytest
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
 from headstart_events.readers.opening import open_recording
-from headstart_events.rendering import Palette, render, voxel_grid
-from headstart_events.slicing import slice_by_count
+from headstart_events.rendering import Palette, render, slice_by_count, voxel_grid
 from tests.media.samples import sample
 from tests.media.synthetic import SENSOR, random_events
 

@@ -3,7 +3,7 @@ import pytest
 
 from headstart.errors import MediaError
 from headstart.media.events import Events
-from headstart_events.slicing import slice_by_count, slice_by_time
+from headstart_events.rendering import slice_by_count, slice_by_time
 from tests.media.synthetic import SENSOR, random_events
 
 

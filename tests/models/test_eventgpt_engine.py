@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.view import event_prompt
 from headstart_lab.tiny import TinyEventGpt
 from tests.models.eventgpt_reference import EventGptReference
 from tests.models.oracle import BLOCK_SIZE, QUESTIONS, num_same_tokens

@@ -9,11 +9,15 @@ pytest.importorskip("transformers")
 
 from headstart.errors import CheckpointError, ModelConfigError
 from headstart.models.view import view_of
-from headstart_events.eventgpt.config import EventChatConfig
-from headstart_events.eventgpt.geometry import event_geometry, num_window_tokens
-from headstart_events.eventgpt.prompt import event_prompt
-from headstart_events.eventgpt.registration import register
-from headstart_events.eventgpt.weights import canonical_name, expected_shapes, published_shapes
+from headstart_events.eventgpt.config import EventChatConfig, register
+from headstart_events.eventgpt.view import (
+    canonical_name,
+    event_geometry,
+    event_prompt,
+    expected_shapes,
+    num_window_tokens,
+    published_shapes,
+)
 from headstart_lab.tiny import TinyEventGpt
 
 LLAMA_TOKENIZER = Path(__file__).parents[3] / "shared" / "samples" / "llama-tokenizer.model"

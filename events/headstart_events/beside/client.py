@@ -22,9 +22,8 @@ from headstart.engine.model import Model
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.errors import MediaError
-from headstart_events.beside.pictures_view import pictures_view
 from headstart_events.beside.process import EventModelProcess
-from headstart_events.beside.spec import EventModelSpec
+from headstart_events.beside.spec import EventModelSpec, pictures_view
 from headstart_events.beside.worth import DraftWorth
 
 _log = logging.getLogger(__name__)
@@ -58,7 +57,6 @@ class EventModelClient:
 
     @property
     def is_up(self) -> bool:
-        """Whether its engine is up now."""
         return self.process.is_ready
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
@@ -122,7 +120,6 @@ class EventModelClient:
         send(socket, message)
 
     def close(self) -> None:
-        """End the process and the thread."""
         self.process.close()
         self._waiting.put(None)
         self._thread.join()

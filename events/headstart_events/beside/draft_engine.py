@@ -17,8 +17,6 @@ from headstart_events.beside.worth import SOURCE
 
 @dataclass
 class _Drafting:
-    """One answer being drafted."""
-
     ask: messages.Ask
     prompt: Any
     preprocessed_s: float
@@ -45,7 +43,6 @@ class DraftEngine(EventEngine):
         self._vision = VisionTimes()
 
     def hear(self, message: messages.ToDraftModel) -> None:
-        """Begin a draft, go on from the target's words, or end."""
         match message:
             case messages.Ask(request=request) if request not in self._drafting:
                 self._begin(message)
@@ -90,7 +87,6 @@ class DraftEngine(EventEngine):
             drafting.running = None
 
     def _follow(self, drafting: _Drafting, said: tuple[int, ...]) -> None:
-        """Go on from the target's words."""
         if len(said) <= len(drafting.said):
             return
         if not all(0 <= token < self._num_text_ids for token in said):
@@ -104,13 +100,11 @@ class DraftEngine(EventEngine):
         self._start(drafting)
 
     def leave(self, request: str) -> None:
-        """Draft no further."""
         drafting = self._drafting.pop(request, None)
         if drafting is not None:
             self._stop(drafting)
 
     def take(self, output: Any) -> None:
-        """Send off what a draft is now."""
         drafting = self._drafting.get(self._requests.get(output.request_id, ""))
         if drafting is None or drafting.running != output.request_id:
             return  # left, or begun anew, while it was computed

@@ -52,7 +52,6 @@ class EventDraftModel(EventModel):
         return DraftModelClient(spec, drafts, environment, abstain=abstain)
 
     def spec(self, channel: "DraftChannel") -> "EventModelSpec":
-        """What its process is told."""
         return replace(super().spec(channel), max_tokens=self.max_tokens)
 
 

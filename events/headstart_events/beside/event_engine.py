@@ -15,8 +15,7 @@ import numpy as np
 from headstart.engine.drafts import messages
 from headstart.engine.drafts.channel import receive, send
 from headstart.engine.model import Model, engine_defaults
-from headstart_events.beside.pictures_view import pictures_view
-from headstart_events.beside.spec import EventModelSpec
+from headstart_events.beside.spec import EventModelSpec, pictures_view
 
 _log = logging.getLogger(__name__)
 

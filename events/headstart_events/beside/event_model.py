@@ -42,13 +42,11 @@ class EventModel(ABC):
         return replace(self, resources=placement.beside), placement.target
 
     def start(self, drafts: "DraftSubscriber", *, abstain: bool) -> "EventModelClient":
-        """Start its process; return before its engine is up."""
         from headstart_events.beside.client import EventModelClient
 
         return EventModelClient(self.spec(drafts.channel), drafts, self.resources.environment)
 
     def spec(self, channel: "DraftChannel") -> "EventModelSpec":
-        """What its process is told."""
         from headstart_events.beside.spec import EventModelSpec
 
         arguments = {**self.vllm, **self.resources.arguments}

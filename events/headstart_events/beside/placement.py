@@ -18,8 +18,6 @@ _SHARED_GPU_MEMORY = {"target": 0.6, "beside": 0.3}
 
 
 class Device(StrEnum):
-    """What an engine computes on."""
-
     CPU = "cpu"
     GPU = "gpu"
 
@@ -34,7 +32,6 @@ class Machine:
 
     @classmethod
     def here(cls) -> "Machine":
-        """What this process may use."""
         from vllm.platforms import current_platform
 
         if current_platform.is_cpu():

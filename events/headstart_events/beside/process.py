@@ -43,12 +43,10 @@ class EventModelProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that runs now."""
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
     def ready(self, pid: int) -> None:
-        """The process says its engine is up."""
         with self._changed:
             self._ready_pid = pid
             self._changed.notify_all()
@@ -119,7 +117,6 @@ def die_with(parent: int) -> None:
 
 
 def main() -> None:
-    """Draft, or look, until the parent ends."""
     die_with(int(sys.argv[2]))
     spec = EventModelSpec.parse(sys.argv[1])
     if spec.cores:

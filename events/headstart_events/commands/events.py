@@ -1,7 +1,5 @@
 """``headstart events``: inspect, render, simulate, convert and view event recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +21,11 @@ from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
 from headstart.media.video import count_frames, stream_frames, write_frames
 from headstart_events.commands.picture import sheet, side_by_side
 from headstart_events.commands.viewer import show
+from headstart_events.readers.dsec import RectifyMap
 from headstart_events.readers.opening import open_recording
-from headstart_events.readers.rectification import RectifyMap
 from headstart_events.recording import Recording
-from headstart_events.rendering import render
+from headstart_events.rendering import render, slice_by_count, slice_by_time
 from headstart_events.simulation import SensorModel, simulate
-from headstart_events.slicing import slice_by_count, slice_by_time
 from headstart_events.summary import Summary
 from headstart_events.writers.writing import write_recording
 

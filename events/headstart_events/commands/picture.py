@@ -1,7 +1,5 @@
 """Pictures of events for people: slices side by side, and a sheet of frame, events and rate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

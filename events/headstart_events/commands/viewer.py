@@ -1,15 +1,12 @@
 """Shows events and video on one timeline in rerun, an optional dependency."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import MediaError
 from headstart.media.events import Events
 from headstart.media.video import stream_frames
-from headstart_events.rendering import render
-from headstart_events.slicing import slice_by_time
+from headstart_events.rendering import render, slice_by_time
 
 FRAME_US = 20_000
 

@@ -7,7 +7,7 @@ published model's values as defaults here.
 from typing import Any
 
 from huggingface_hub.dataclasses import strict
-from transformers import CLIPVisionConfig, LlamaConfig, PreTrainedConfig
+from transformers import AutoConfig, CLIPVisionConfig, LlamaConfig, PreTrainedConfig
 
 
 @strict
@@ -39,3 +39,15 @@ class EventChatConfig(LlamaConfig):
         elif isinstance(self.vision_config, dict):
             self.vision_config = CLIPVisionConfig(**self.vision_config)
         super().__post_init__(**kwargs)
+
+
+def register() -> None:
+    """Register the model with vLLM, and its config with transformers, which lacks it.
+
+    vLLM calls it in every process that it starts, maybe more than once.
+    """
+    from vllm import ModelRegistry
+
+    # By name, not by class: importing the classes would start CUDA before vLLM forks.
+    ModelRegistry.register_model("EventChatModel", "headstart_events.eventgpt.model:EventChatModel")
+    AutoConfig.register(EventChatConfig.model_type, EventChatConfig, exist_ok=True)

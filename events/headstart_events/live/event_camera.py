@@ -14,7 +14,7 @@ from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.reconnecting import BackOff
 from headstart.live.sources.source import Arrival, Source
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
-from headstart_events.live.wrapped import WrappedSource
+from headstart_events.live.events_beside import WrappedSource
 
 MAX_EVENTS = 4_000_000
 """That wait for the next frame; where there are more, the oldest go."""
@@ -58,7 +58,6 @@ class LiveEvents(WrappedSource):
         self._offset_us: int | None = None
 
     def arrivals(self) -> Iterator[Arrival]:
-        """Yield the source's arrivals with events."""
         reader = threading.Thread(
             target=self._read, name=f"headstart events {self.name}", daemon=True
         )
@@ -73,7 +72,6 @@ class LiveEvents(WrappedSource):
             reader.join()
 
     def close(self) -> None:
-        """Close both cameras."""
         self._stopped.set()
         super().close()
 

@@ -8,9 +8,8 @@ import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
-from headstart.live.sources.source import Arrival, Source
+from headstart.live.sources.source import Arrival, Source, SourceCounts
 from headstart.media.events import Events, SensorSize
-from headstart_events.live.wrapped import WrappedSource
 from headstart_events.readers.opening import open_recording
 from headstart_events.recording import Recording
 from headstart_events.simulation import SensorModel, Simulator
@@ -38,6 +37,24 @@ class SmallSimulator:
         return self._simulator.see(time_us, small)
 
 
+class WrappedSource:
+    """Another source in everything but its arrivals."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    @property
+    def name(self) -> str:
+        return self._source.name
+
+    @property
+    def counts(self) -> SourceCounts:
+        return self._source.counts
+
+    def close(self) -> None:
+        self._source.close()
+
+
 class SimulatedEvents(WrappedSource):
     """Gives each arrival the events that an event camera would have seen since the one before."""
 
@@ -46,7 +63,6 @@ class SimulatedEvents(WrappedSource):
         self._model = model
 
     def arrivals(self) -> Iterator[Arrival]:
-        """Yield the source's arrivals with events."""
         simulator = SmallSimulator(self._model)
         for arrival in self._source.arrivals():
             yield replace(arrival, events=simulator.see(arrival.time_us, arrival.frame))

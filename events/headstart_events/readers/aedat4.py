@@ -4,13 +4,11 @@ This module parses only what event packets need: FlatBuffers tables with one vec
 records. No library is used, because none bounds what a packet unpacks to before unpacking it.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import numpy as np
 
@@ -158,7 +156,7 @@ class _Table:
     position: int
 
     @classmethod
-    def root(cls, data: bytes, identifier: bytes) -> _Table:
+    def root(cls, data: bytes, identifier: bytes) -> Self:
         if data[4:8] != identifier:
             raise MediaError(f"it has no {identifier.decode()} where one belongs; copy it again")
         return cls(data, struct.unpack_from("<I", data)[0])
@@ -238,7 +236,6 @@ def _unpack_zstd(data: bytes) -> bytes:
 
 
 def _most(packed: bytes) -> int:
-    """The bytes a packet may unpack to."""
     return min(MAX_PACKET_BYTES, MAX_OVERHEAD_BYTES + MAX_RATIO * len(packed))
 
 

@@ -3,8 +3,6 @@
 The names may state the sensor's size, as in ``t,x@640,y@480,p``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import BinaryIO
@@ -22,7 +20,6 @@ ALIASES = {"timestamp": "t", "on": "p", "polarity": "p"}
 
 
 def open_csv(opening: Opening) -> Recording:
-    """Open a CSV file; its first line must name the columns."""
     with opening.open() as file:
         names = next(_lines(file), "")
     return CsvRecording(opening, names)
@@ -50,7 +47,6 @@ class CsvRecording(Recording):
         self.sensor = opening.resolve_sensor(stated)
 
     def columns(self) -> Iterator[Columns]:
-        """Parse the file a block of lines at a time."""
         with self.opening.open() as file:
             lines = _lines(file)
             next(lines, None)

@@ -1,28 +1,59 @@
-"""HDF5 in the layout of DSEC: events/{x,y,t,p}, ms_to_idx, t_offset.
+"""HDF5 in the layout of DSEC: events/{x,y,t,p}, ms_to_idx, t_offset; and its rectify map.
 
 A window is found through ``ms_to_idx`` and only its rows are read, so that a window of an hour
-costs no more than one of a second. Calls libhdf5 only through ``hdf5_access``.
+costs no more than one of a second. A file on disk is read through the helper process of
+``hdf5_client``. A recording given as bytes is read in this process, which must then be a sandbox:
+it has limits already, and may not be allowed to start another process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
-from headstart_events.readers.hdf5_access import hdf5_access
+from headstart_events.readers.hdf5_client import CLIENT
+from headstart_events.readers.hdf5_file import HdfFile
 from headstart_events.recording import Columns, Opening, Recording, damage_reported
 
 BLOCK_EVENTS = 1 << 20
 SEARCH_EVENTS = 1 << 16
 
 
+class Hdf5Access(Protocol):
+    """Reads HDF5 files; every call names the file."""
+
+    def describe(self, path: Path) -> dict[str, Any]:
+        """What the file says of itself; see `HdfFile.describe`."""
+
+    def read(self, path: Path, column: str, start: int, stop: int) -> NDArray[Any]:
+        """Rows ``start`` to ``stop`` of a column."""
+
+    def close_file(self, path: Path) -> None:
+        """Close a file. Idempotent."""
+
+
+class Hdf5Content:
+    """Reads one recording's bytes in this process; all paths name those bytes."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._file = HdfFile(opening.open(), opening.num_bytes)
+
+    def describe(self, path: Path) -> dict[str, Any]:
+        return self._file.describe()
+
+    def read(self, path: Path, column: str, start: int, stop: int) -> NDArray[Any]:
+        return self._file.column(column).read(start, stop)
+
+    def close_file(self, path: Path) -> None:
+        self._file.close()
+
+
 def open_dsec(opening: Opening) -> Recording:
-    """Open an HDF5 file in the layout of DSEC."""
     return DsecRecording(opening)
 
 
@@ -31,7 +62,7 @@ class DsecRecording(Recording):
 
     def __init__(self, opening: Opening) -> None:
         self.opening, self.format = opening, "HDF5 in DSEC's layout"
-        self._access = hdf5_access(opening)
+        self._access: Hdf5Access = CLIENT if opening.content is None else Hdf5Content(opening)
         described = self._access.describe(opening.path)
         self.num_events: int = described["num_events"]
         self._num_ms: int = described["num_ms"]
@@ -42,7 +73,6 @@ class DsecRecording(Recording):
         self.sensor = opening.resolve_sensor(SensorSize(*sides) if sides else None)
 
     def columns(self) -> Iterator[Columns]:
-        """Read the file a block at a time."""
         return self._spans(0, self.num_events)
 
     def read(self, start_us: int, stop_us: int) -> Events:
@@ -58,16 +88,13 @@ class DsecRecording(Recording):
 
     @property
     def first_us(self) -> int:
-        """The time of the first event."""
         return self._time(0)
 
     @property
     def last_us(self) -> int:
-        """The time of the last event."""
         return self._time(self.num_events - 1)
 
     def close(self) -> None:
-        """Close the file. Idempotent."""
         self._access.close_file(self.opening.path)
 
     def _column(self, name: str, start: int, stop: int) -> NDArray[Any]:
@@ -115,3 +142,41 @@ class DsecRecording(Recording):
         if stop < self.num_events and self._time(stop) < time_us:
             return everywhere
         return start, stop
+
+
+@dataclass(frozen=True, eq=False)
+class RectifyMap:
+    """float32 [height, width, 2]: the rectified x and y of each pixel."""
+
+    places: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        if self.places.ndim != 3 or self.places.shape[2] != 2:
+            raise MediaError(f"a rectify map is [height, width, 2], not {list(self.places.shape)}")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        if not Path(path).is_file():
+            raise MediaError(f"{path} is not a file; check the path")
+        with damage_reported(Path(path)):
+            places = cls(CLIENT.rectify_map(Path(path)))
+            CLIENT.close_file(Path(path))
+            return places
+
+    def apply(self, events: Events) -> Events:
+        """Move events to their rectified pixels, rounded, and drop those outside the sensor."""
+        size = (events.sensor.height, events.sensor.width)
+        if self.places.shape[:2] != size:
+            raise MediaError(
+                f"the map is of {self.places.shape[1]}x{self.places.shape[0]} and the events of "
+                f"{events.sensor}; take both of the same sensor"
+            )
+        x, y = np.rint(self.places[events.y, events.x]).T
+        inside = (x >= 0) & (x < size[1]) & (y >= 0) & (y < size[0])
+        return Events(
+            x[inside].astype(np.uint16),
+            y[inside].astype(np.uint16),
+            events.t[inside],
+            events.p[inside],
+            events.sensor,
+        )

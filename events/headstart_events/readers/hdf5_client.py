@@ -5,8 +5,6 @@ So libhdf5 runs in a helper process with limits on memory and on the time of one
 ends the helper, that file is refused and the next request starts a new helper.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -31,16 +29,13 @@ class Hdf5Client:
         self._process: subprocess.Popen[bytes] | None = None
 
     def describe(self, path: Path) -> dict[str, Any]:
-        """What the file says of itself; see `HdfFile.describe`."""
         head, _ = self._ask(path, {"ask": "describe"})
         return head
 
     def read(self, path: Path, column: str, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` of a column."""
         return self._array(path, {"ask": "read", "column": column, "start": start, "stop": stop})
 
     def rectify_map(self, path: Path) -> NDArray[Any]:
-        """The rectify map in the file."""
         return self._array(path, {"ask": "map"})
 
     def close_file(self, path: Path) -> None:

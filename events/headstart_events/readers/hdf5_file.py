@@ -1,11 +1,9 @@
 """Reads an HDF5 file in the layout of DSEC, which may be hostile.
 
-The only module that reads with libhdf5. It runs in a process with limits (see ``hdf5_access``), and
+The only module that reads with libhdf5. It runs in a process with limits (see ``dsec``), and
 checks what libhdf5 does not: links out of the file, sizes that chunks claim to unpack to, and
 missing chunks.
 """
-
-from __future__ import annotations
 
 import io
 import math
@@ -54,7 +52,7 @@ class HdfFile:
             "sensor": _stated_sensor(self._file),
         }
 
-    def column(self, name: str) -> HdfColumn:
+    def column(self, name: str) -> "HdfColumn":
         """A dataset of one integer a row, checked at the first call."""
         if name not in self._columns:
             self._columns[name] = HdfColumn(self._file, name, self._num_bytes)
@@ -75,7 +73,6 @@ class HdfFile:
         return values
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

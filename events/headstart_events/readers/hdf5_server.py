@@ -5,8 +5,6 @@ of JSON on stdin: a path, and what to read of it. The answer on stdout is a line
 many bytes as that line says. The process ends when stdin is closed.
 """
 
-from __future__ import annotations
-
 import json
 import signal
 import sys

@@ -7,10 +7,9 @@ from headstart.errors import MediaError
 from headstart.media.events import SensorSize
 from headstart_events.readers.aedat4 import open_aedat4
 from headstart_events.readers.csv_table import open_csv
-from headstart_events.readers.dat import open_dat
 from headstart_events.readers.dsec import open_dsec
 from headstart_events.readers.numpy_file import open_npy, open_npz
-from headstart_events.readers.raw import open_raw
+from headstart_events.readers.prophesee import open_dat, open_raw
 from headstart_events.recording import (
     DEFAULT_MAX_EVENTS,
     Content,

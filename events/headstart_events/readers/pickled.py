@@ -10,8 +10,6 @@ With other values that could take forever: a tuple that holds another twice, nes
 has 2**60 parts.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Writes npz, CSV, and HDF5 in the layout of DSEC."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

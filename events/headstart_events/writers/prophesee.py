@@ -4,8 +4,6 @@ Times are written from the first event, whose time is ``t0`` in the header. In a
 part of an EVT time is written several times, so that a reader sees every wrap of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +24,6 @@ EVT3_STEP = 1024
 
 
 def write_evt2(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """Write RAW of 32-bit words."""
     _check_side(sensor, MAX_RAW_SIDE, "RAW")
     with path.open("wb") as file:
         high = -1
@@ -84,7 +81,6 @@ def write_evt3(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
 
 
 def write_dat(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """Write DAT, version 2."""
     _check_side(sensor, MAX_DAT_SIDE, "DAT")
     with path.open("wb") as file:
         for index, (events, t, gap) in enumerate(_from_first(blocks)):

@@ -14,7 +14,6 @@ MAX_AEDAT4_SIDE = 32_768
 
 
 def write_aedat4(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
-    """Write AEDAT4 with faery."""
     try:
         from faery.events_stream import EVENTS_DTYPE
         from faery.file_encoder import events_to_file

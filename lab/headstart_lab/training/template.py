@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstart.models.video_llava.view import VIDEO_PLACEHOLDER, video_prompt
-from headstart_events.eventgpt.prompt import event_prompt, place_events, placeholder_id
+from headstart_events.eventgpt.view import event_prompt, place_events, placeholder_id
 
 
 @dataclass(frozen=True)

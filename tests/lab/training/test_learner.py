@@ -18,8 +18,7 @@ from transformers import (
 from headstart.models.checkpoint import check_checkpoint
 from headstart.models.video_llava.view import canonical_name, expected_shapes, video_geometry
 from headstart_events.eventgpt.config import EventChatConfig
-from headstart_events.eventgpt.view import EventGptView
-from headstart_events.eventgpt.weights import published_shapes
+from headstart_events.eventgpt.view import EventGptView, published_shapes
 from headstart_lab.training.generation import answer
 from headstart_lab.training.sizes import PairSize
 from tests.models.eventgpt_reference import EventGptReference
@@ -83,7 +82,7 @@ def test_the_drafter_s_checkpoint_has_the_published_names_and_says_the_same(lear
     assert config.num_text_tokens == learner.tokenizer.convert_tokens_to_ids("<image>")
     assert config.architectures == ["EventChatModel"]
 
-    from headstart_events.eventgpt.prompt import event_prompt
+    from headstart_events.eventgpt.view import event_prompt
 
     # Written apart from our code, from the published description.
     reference = EventGptReference(tmp_path, config)

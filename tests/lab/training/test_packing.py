@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 
 from headstart.errors import HeadstartError
 from headstart.models.video_llava.view import video_prompt
-from headstart_events.eventgpt.prompt import event_prompt
+from headstart_events.eventgpt.view import event_prompt
 from headstart_lab.training.packing import Turn, pack
 from headstart_lab.training.template import Prompt, Template
 
@@ -109,7 +109,7 @@ def test_the_target_is_taught_the_ids_of_the_whole_prompt(tokenizer):
 @pytest.mark.parametrize("named", [True, False], ids=["placeholder is a token", "it is not"])
 def test_the_drafter_is_taught_the_ids_that_vllm_makes(tokenizer, named):
     """By the processor's own method, on what the tokenizer makes of the prompt."""
-    processing = pytest.importorskip("headstart_events.eventgpt.processing")
+    processing = pytest.importorskip("headstart_events.eventgpt.model")
     from types import SimpleNamespace
 
     from headstart_lab.tokenizer import train_tokenizer
