@@ -47,7 +47,7 @@ def data(
     from headstart_lab.split import Split
 
     settings = DataSettings.read(given)
-    clips = settings.clips
+    clips, held_out, drives = settings.clips, settings.held_out, settings.drives
     is_new = not (directory / "recipe.json").exists()
     cache = Cache(directory, Recipe(num_clips=clips) if is_new else None)
     if cache.recipe.num_clips != clips:
@@ -56,7 +56,6 @@ def data(
             f" clips={cache.recipe.num_clips}, or another directory"
         )
     # The held-out drives first: they are few, and every training run needs them.
-    held_out, drives = settings.held_out, settings.drives
     cache.fill([*Split.HELD_OUT.seeds(held_out), *Split.TRAIN.seeds(drives)], settings.workers)
     Console().print(f"{drives} + {held_out} drives of {cache.recipe.num_clips} clips: {directory}")
 
@@ -65,10 +64,8 @@ def data(
 class PairSettings(CommandSettings):
     """How a pair is trained."""
 
-    steps: int | None = setting(None, "Steps of the answer task; 420 or 360 unless given.")
-    eye_steps: int | None = setting(
-        None, "Steps of the vision task before; 750 or 1100 unless given."
-    )
+    steps: int | None = setting(None, "Steps of the answer task; 420 or 360, else.")
+    eye_steps: int | None = setting(None, "Steps of the vision task before; 750 or 1100, else.")
     batch_size: int = setting(12, "Clips a step.")
     questions: int = setting(8, "Questions packed with each clip.")
     facts: int = setting(12, "Single facts asked for with each clip.")

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.options import DraftModel, TargetIfGiven, Vllm
+from headstart.cli.options import SENSOR, DraftModel, TargetIfGiven, Vllm
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
 from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart.errors import BenchError
@@ -34,24 +34,16 @@ class BenchSettings(CommandSettings):
     """How a bench is played, beside what is measured."""
 
     warmup: int | None = setting(
-        None,
-        "How many answers of a round warm up and do not count; else a third of them, at most 4.",
-        at_least=0,
+        None, "How many answers warm up and do not count; else a third, at most 4.", at_least=0
     )
     max_tokens: int = setting(96, "Longest answer.", at_least=2)
     max_draft_tokens: int = setting(32, "Longest draft.", at_least=1)
     frames: int | None = setting(None, "Frames of a clip of your recordings.", at_least=1)
-    sensor: str | None = setting(
-        None, "Size of the event sensor, as 640x480, where a recording does not say."
-    )
+    sensor: str | None = setting(None, SENSOR)
     bridge: Path | None = setting(None, "A learned drafter, of `headstart train bridge`.")
-    memory_log: Path | None = setting(
-        None, "Answers known from the start, a file of `headstart train memory`."
-    )
+    memory_log: Path | None = setting(None, "Answers known at first, of `headstart train memory`.")
     cameras_every: float | None = setting(
-        None,
-        "With the workload live: also how many cameras are held that each ask once in so many"
-        " seconds.",
+        None, "Live: also how many cameras are held that each ask once in so many seconds."
     )
     two_devices: bool = setting(False, "Also measure the target alone on both devices.")
     one_engine: bool = setting(False, "Run one engine at a time, where two do not fit in memory.")
@@ -75,8 +67,7 @@ def bench(
         ),
     ] = None,
     method: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only these beside bare vLLM; repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Only these beside bare vLLM.")
     ] = None,
     answers: Annotated[
         int, typer.Option(metavar="N", min=2, help="Answers of each stream in each round.")

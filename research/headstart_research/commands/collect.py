@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from headstart.cli.options import DraftModel, Target, Vllm
+from headstart.cli.options import SENSOR, DraftModel, Target, Vllm
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
 from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart.engine.interrupts import interrupts_kept
@@ -34,13 +34,9 @@ class ClipSettings(CommandSettings):
 
     drives: int = setting(112, "How many of the lab's drives.", at_least=1)
     clips: int | None = setting(
-        None,
-        f"Seconds of each recording, else all; of each of the lab's drives {LAB_CLIPS}.",
-        at_least=1,
+        None, f"Seconds of each recording, else all; of a lab's drive {LAB_CLIPS}.", at_least=1
     )
-    sensor: str | None = setting(
-        None, "Size of the event sensor, as 640x480, where a recording does not say."
-    )
+    sensor: str | None = setting(None, SENSOR)
 
 
 @dataclass(frozen=True)
@@ -50,13 +46,9 @@ class CollectSettings(ClipSettings):
     frames: int | None = setting(None, "Frames of a clip that the target sees.", at_least=1)
     max_tokens: int = setting(256, "Longest answer.", at_least=1)
     shard: str = setting("1/1", "Only this part of the streams: 2/8 is the second of eight.")
-    licence: str | None = setting(
-        None, "Of the records, for the manifest; else what the models' cards say."
-    )
+    licence: str | None = setting(None, "Of the records; else what the models' cards say.")
     at_once: int = setting(4, "Clips that are asked about at the same time.", at_least=1)
-    clips_a_file: int = setting(
-        64, "After a kill, at most about so many are asked again.", at_least=1
-    )
+    clips_a_file: int = setting(64, "After a kill, so many are asked again.", at_least=1)
 
 
 @report_errors
@@ -67,20 +59,14 @@ def collect(
     question: Questions = None,
     log: Annotated[
         Path | None,
-        typer.Option(
-            exists=True,
-            dir_okay=False,
-            help="The target's answers so far, a JSON object a line, in place of recordings.",
-        ),
+        typer.Option(exists=True, dir_okay=False, help="Answers so far, in place of recordings."),
     ] = None,
     tenant: Annotated[
         str | None, typer.Option(help="Whose answers in the log: no others are taken.")
     ] = None,
     held_out: Annotated[
         bool,
-        typer.Option(
-            "--held-out", help="The lab's held-out drives: records to measure drafters with."
-        ),
+        typer.Option("--held-out", help="The lab's held-out drives, to measure drafters with."),
     ] = False,
     draft_model: DraftModel = None,
     vllm: Vllm = None,
@@ -112,12 +98,7 @@ def collect(
             counts = collection.collect_log(log, tenant or "", target, progress)
         else:
             models = CollectedModels(
-                target,
-                draft_model,
-                settings.max_tokens,
-                settings.frames,
-                arguments,
-                beside,
+                target, draft_model, settings.max_tokens, settings.frames, arguments, beside
             )
             counts = collection.collect_clips(
                 models,

@@ -51,8 +51,7 @@ def evaluate(
         typer.Option(
             exists=True,
             dir_okay=False,
-            help="The bench.json of headstart bench with this target and the same drafters: its"
-            " end-to-end ratios are shown too.",
+            help="A bench.json of this target and drafters: its ratios are shown too.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(dir_okay=False, help="A file for the result.")] = None,

@@ -57,8 +57,7 @@ def gpu_report(
     ] = None,
     question: Questions = None,
     part: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Only these parts; repeatable."),
+        list[str] | None, typer.Option(metavar="NAME", help="Only these parts; repeatable.")
     ] = None,
     vllm: Annotated[
         list[str] | None,

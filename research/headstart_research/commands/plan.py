@@ -28,27 +28,17 @@ TYPICAL_VERIFY_SHARE = 0.02  # of a step, where no figure is given; about that o
 class PlanSettings(CommandSettings):
     """Figures of a forecast that have usual values, and what else is made of it."""
 
-    verify_token_ms: float | None = setting(
-        None, "What a drafted token adds to a pass; else 2% of a step."
-    )
-    draft_model_prefill_ms: float | None = setting(
-        None, "From the question to the draft model's first token."
-    )
+    verify_token_ms: float | None = setting(None, "Of a drafted token; else 2% of a step.")
+    draft_model_prefill_ms: float | None = setting(None, "To the draft model's first token.")
     draft_model_step_ms: float | None = setting(None, "A decoding step of the draft model.")
     picture: Path | None = setting(None, "Draw speed-up against acceptance into this SVG file.")
     window: float = setting(2.0, "Live: seconds that a question sees.")
-    step: float | None = setting(
-        None, "Live: seconds from one question to the next; else the window."
-    )
+    step: float | None = setting(None, "Live: seconds between questions; else the window.")
     frames: int = setting(8, "Live: frames of a window.")
     acceptance: float = setting(0.9, "Live: the chance that a drafted token is right.")
     draft_tokens: int = setting(32, "Live: length of a draft.", at_least=1)
-    gpu_hour: str | None = setting(
-        None, "Fleet: what a GPU costs an hour, such as gpu_hour='1.20 EUR'."
-    )
-    simulate: float | None = setting(
-        None, "Fleet: simulate so many seconds, with an engine that dies.", at_least=1
-    )
+    gpu_hour: str | None = setting(None, "Fleet: the price of a GPU's hour, such as '1.20 EUR'.")
+    simulate: float | None = setting(None, "Fleet: simulate so many seconds.", at_least=1)
 
 
 @report_errors
@@ -60,10 +50,7 @@ def plan(
     tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Length of an answer.")] = 50,
     feed_ms: Annotated[
         float | None,
-        typer.Option(
-            help="Forecast live cameras too, whose frames are prefilled as they arrive: the time to"
-            " prefill one frame by itself."
-        ),
+        typer.Option(help="Forecast live cameras: the time to prefill one frame as it arrives."),
     ] = None,
     bench: Annotated[
         Path | None,
@@ -107,10 +94,9 @@ def plan(
     if verify_token_ms is None:
         verify_token_ms = TYPICAL_VERIFY_SHARE * step_ms
     costs = Costs(prefill_ms / 1e3, step_ms / 1e3, verify_token_ms / 1e3)
-    first_ms, later_ms = settings.draft_model_prefill_ms, settings.draft_model_step_ms
-    beside = None
-    if first_ms is not None and later_ms is not None:
-        beside = DrafterCosts(first_ms / 1e3, later_ms / 1e3)
+    beside, first_ms = None, settings.draft_model_prefill_ms
+    if first_ms is not None and settings.draft_model_step_ms is not None:
+        beside = DrafterCosts(first_ms / 1e3, settings.draft_model_step_ms / 1e3)
     if feed_ms is not None:
         step = settings.window if settings.step is None else settings.step
         camera = LiveWindow(settings.frames, settings.window, step, feed_ms / 1e3)

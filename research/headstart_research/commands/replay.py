@@ -29,9 +29,7 @@ class ReplaySettings(CommandSettings):
     max_draft: int = setting(32, "Longest draft within an answer.", at_least=0)
     max_first_draft: int = setting(64, "Longest draft before the first token.", at_least=0)
     stream_field: str = setting("stream", "The field that says of which stream an answer is.")
-    cut: int | None = setting(
-        None, "Cut the log into streams of so many answers, under way at a time.", at_least=1
-    )
+    cut: int | None = setting(None, "Cut the log into streams of so many answers.", at_least=1)
 
 
 @report_errors
@@ -51,12 +49,7 @@ def replay(
     also: Also = None,
     learn_from: Annotated[
         float,
-        typer.Option(
-            metavar="SHARE",
-            min=0.0,
-            max=0.99,
-            help="Count only what comes after this share of the log.",
-        ),
+        typer.Option(min=0.0, max=0.99, help="Count only what comes after this share of the log."),
     ] = 0.0,
     given: Annotated[list[str] | None, SET, ReplaySettings] = None,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from headstart.cli.options import Target
 from headstart.cli.settings import SET, CommandSettings, named_values, setting
 from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart_research.commands import train_memory
@@ -94,13 +95,10 @@ class KvSettings(ClipSettings):
 @report_errors
 def kv(
     output: Annotated[Path, typer.Argument(help="Where the KV bridge is written.")],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target", "--model", help="A Video-LLaVA: a directory, or a name on the hub."
-        ),
+    target: Target,
+    draft_model: Annotated[
+        str, typer.Option(metavar="MODEL", help="An EventGPT, whose tower it will read.")
     ],
-    draft_model: Annotated[str, typer.Option(help="An EventGPT, whose tower it will read.")],
     folder: Folder = None,
     vllm: Annotated[
         list[str] | None,
@@ -110,7 +108,7 @@ def kv(
 ) -> None:
     """Train a KV bridge, which guesses what the target computes of a clip from its events.
 
-    It is for study: no engine reads it.
+    The target is a Video-LLaVA. It is for study: no engine reads it.
     """
     from headstart_research.kv_bridge.run import KvRun
 

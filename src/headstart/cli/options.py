@@ -8,6 +8,7 @@ import typer
 
 from headstart.cli.settings import CommandSettings, setting
 
+SENSOR = "Size of the event sensor, as 640x480, where a recording does not say."
 _TARGET = typer.Option(
     "--target",
     "--model",
@@ -51,9 +52,7 @@ JsonSchema = Annotated[
 ]
 Sensor = Annotated[
     str | None,
-    typer.Option(
-        metavar="WxH", help="Size of the event sensor, as 640x480, where a recording does not say."
-    ),
+    typer.Option(metavar="WxH", help=SENSOR),
 ]
 ClipTimes = Annotated[
     str | None,
@@ -72,12 +71,8 @@ class AskSettings(CommandSettings):
 
     system: str = setting("", "A system prompt.")
     lora: Path | None = setting(None, "A LoRA adapter to answer with.", exists=True)
-    sensor: str | None = setting(
-        None, "Size of the event sensor, as 640x480, where a recording does not say."
-    )
-    max_draft_tokens: int = setting(
-        32, "Longest draft that one pass verifies; 0 turns drafting off.", at_least=0
-    )
+    sensor: str | None = setting(None, SENSOR)
+    max_draft_tokens: int = setting(32, "Longest draft; 0 turns drafting off.", at_least=0)
 
 
 def clip_times(clip: str | None) -> tuple[int | None, int | None]:
