@@ -12,17 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headstart.answers.timeline import STAGE_COLOURS, Stage, Timeline
-from headstart.cli.options import (
-    AskSettings,
-    ClipTimes,
-    DraftModel,
-    Frames,
-    JsonSchema,
-    MaxTokens,
-    Target,
-    Vllm,
-    clip_times,
-)
+from headstart.cli import options
 from headstart.cli.output import answer_screen
 from headstart.cli.settings import SET
 from headstart.cli.starting import start_headstart
@@ -42,7 +32,7 @@ if TYPE_CHECKING:
 
 @report_errors
 def ask(
-    target: Target,
+    target: options.Target,
     question: Annotated[str, typer.Option(help="What to ask about the clip.")],
     video: Annotated[Path | None, typer.Option(exists=True, help="Any file FFmpeg reads.")] = None,
     picture: Annotated[
@@ -52,10 +42,10 @@ def ask(
     events: Annotated[
         Path | None, typer.Option(exists=True, help="A recording of an event camera.")
     ] = None,
-    clip: ClipTimes = None,
-    frames: Frames = None,
-    schema: JsonSchema = None,
-    max_tokens: MaxTokens = 256,
+    clip: options.ClipTimes = None,
+    frames: options.Frames = None,
+    schema: options.JsonSchema = None,
+    max_tokens: options.MaxTokens = 256,
     sampling: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,9 +54,9 @@ def ask(
             help="A sampling parameter of vLLM's own; repeatable. The default is greedy.",
         ),
     ] = None,
-    draft_model: DraftModel = None,
-    vllm: Vllm = None,
-    given: Annotated[list[str] | None, SET, AskSettings] = None,
+    draft_model: options.DraftModel = None,
+    vllm: options.Vllm = None,
+    given: Annotated[list[str] | None, SET, options.AskSettings] = None,
 ) -> None:
     """Answer one question about a clip.
 
@@ -78,8 +68,8 @@ def ask(
             "there is no clip to ask about: give --video, --picture or --events, e.g."
             " --video street.mp4"
         )
-    settings = AskSettings.read(given)
-    start_us, stop_us = clip_times(clip)
+    settings = options.AskSettings.read(given)
+    start_us, stop_us = options.clip_times(clip)
     files = ClipFiles(
         video=video,
         pictures=tuple(picture or ()),

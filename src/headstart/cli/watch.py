@@ -12,16 +12,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from headstart.cli import options
 from headstart.cli.ask import read_schema
-from headstart.cli.options import (
-    AskSettings,
-    DraftModel,
-    Frames,
-    JsonSchema,
-    MaxTokens,
-    Target,
-    Vllm,
-)
 from headstart.cli.output import OutputForm, output_of
 from headstart.cli.settings import SET, setting
 from headstart.cli.starting import start_headstart
@@ -54,7 +46,7 @@ class Asked(StrEnum):
 
 
 @dataclass(frozen=True)
-class WatchSettings(AskSettings):
+class WatchSettings(options.AskSettings):
     """How cameras are watched, beside what is asked."""
 
     at_least: float | None = setting(None, "With --when changed: ask every so many seconds anyway.")
@@ -75,13 +67,13 @@ def watch(
             " to ask, in quotes.",
         ),
     ],
-    target: Target,
+    target: options.Target,
     window: Annotated[float, typer.Option(help="Seconds that a question sees.")] = 2.0,
     step: Annotated[
         float | None,
         typer.Option(help="Seconds from one window's start to the next; by default the window."),
     ] = None,
-    frames: Frames = None,
+    frames: options.Frames = None,
     when: Annotated[
         Asked, typer.Option(help="Ask about every window, or where events show a change.")
     ] = Asked.ALWAYS,
@@ -93,8 +85,8 @@ def watch(
             " in, or simulated for events made from the frames; as often as there are sources.",
         ),
     ] = None,
-    schema: JsonSchema = None,
-    max_tokens: MaxTokens = 256,
+    schema: options.JsonSchema = None,
+    max_tokens: options.MaxTokens = 256,
     max_windows: Annotated[
         int | None,
         typer.Option(
@@ -123,8 +115,8 @@ def watch(
             help="A broker that each answer is published to: mqtt://USER:PASSWORD@HOST/PREFIX.",
         ),
     ] = None,
-    draft_model: DraftModel = None,
-    vllm: Vllm = None,
+    draft_model: options.DraftModel = None,
+    vllm: options.Vllm = None,
     given: Annotated[list[str] | None, SET, WatchSettings] = None,
 ) -> None:
     """Answer a question about every window of cameras.
@@ -246,16 +238,14 @@ def _sources(names: Sequence[str], settings: WatchSettings, events: Sequence[str
             f"{len(events)} times --events for {len(names)} sources: give one for each, in the same"
             f" order, or {SIMULATED} for all"
         )
-    size = None if settings.sensor is None else SensorSize.parse(settings.sensor)
-    sources = [_source(name, settings.speed) for name in names]
+    speed, sensor = settings.speed, settings.sensor
+    size = None if sensor is None else SensorSize.parse(sensor)
+    for name in names:
+        if speed is not None and not Path(name).is_file():
+            raise LiveError(f"speed is for files, and {name} is none: leave it out")
+    sources = [
+        open_source(name) if speed is None else video_file(name, speed=speed) for name in names
+    ]
     for number, given in enumerate(events):
         sources[number] = events_beside(given, size)(sources[number])
     return sources
-
-
-def _source(name: str, speed: float | None) -> Source:
-    if speed is None:
-        return open_source(name)
-    if not Path(name).is_file():
-        raise LiveError(f"speed is for files, and {name} is none: leave it out")
-    return video_file(name, speed=speed)
