@@ -197,7 +197,7 @@ def test_an_error_is_a_message_without_a_traceback(base_install):
 def test_a_model_beside_the_target_says_what_to_install(base_install, video):
     words = ("ask", "--target", "m", "--video", str(video), "--question", "q")
     code = "from headstart.cli import main; main()"
-    done = run(base_install, code, *words, "--drafter", "an-eventgpt")
+    done = run(base_install, code, *words, "--draft-model", "an-eventgpt")
     assert done.returncode == 1
     assert "pip install 'headstart[events]'" in done.stderr
     assert "Traceback" not in done.stderr
