@@ -8,7 +8,7 @@ import pytest
 from headstart import Sources
 from headstart.engine.draft_model import draft_model
 from headstart.errors import DraftingError
-from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.event_model import EventDraftModel
 from headstart_research.bridge.config import BridgeConfig, FeatureSize
 from headstart_research.bridge.tower import EventTower
 from tests.bridge.random_bridge import save_random_bridge

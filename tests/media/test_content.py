@@ -65,7 +65,7 @@ from pathlib import Path
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
 from headstart_events.readers.opening import open_recording
-from headstart_events.readers.preloading import preload
+from headstart_events.readers.opening import preload
 from tests.media.hostile import crafted_files, valid_files
 
 folder = Path(sys.argv[1])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headstart.errors import HeadstartError
-from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.event_model import EventDraftModel
 from headstart_research.bridge.tower import EventTower
 from headstart_server.auth import Caller
 from headstart_server.limits import Limits

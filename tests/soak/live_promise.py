@@ -45,7 +45,7 @@ from headstart.live.session import LiveSession
 from headstart.live.sources.source import Arrival
 from headstart.live.window_question import WindowAnswer
 from headstart.models.video_llava.view import video_geometry
-from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.event_model import EventDraftModel
 from headstart_lab.language.questions import Question
 from headstart_research.bench.methods import TIGHT_JSON
 from rig.rough_camera import RoughCamera, taken

@@ -11,7 +11,6 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import Self
 
 import zmq
 
@@ -123,12 +122,6 @@ class EventModelClient:
         self.process.close()
         self._waiting.put(None)
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 class DraftModelClient(EventModelClient):

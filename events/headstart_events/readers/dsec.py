@@ -9,7 +9,7 @@ it has limits already, and may not be allowed to start another process.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,8 @@ BLOCK_EVENTS = 1 << 20
 SEARCH_EVENTS = 1 << 16
 
 
-class Hdf5Access(Protocol):
-    """Reads HDF5 files; every call names the file."""
-
-    def describe(self, path: Path) -> dict[str, Any]:
-        """What the file says of itself; see `HdfFile.describe`."""
-
-    def read(self, path: Path, column: str, start: int, stop: int) -> NDArray[Any]:
-        """Rows ``start`` to ``stop`` of a column."""
-
-    def close_file(self, path: Path) -> None:
-        """Close a file. Idempotent."""
-
-
 class Hdf5Content:
-    """Reads one recording's bytes in this process; all paths name those bytes."""
+    """Has the calls of `Hdf5Client`, for one recording's bytes: all paths name those."""
 
     def __init__(self, opening: Opening) -> None:
         self._file = HdfFile(opening.open(), opening.num_bytes)
@@ -62,7 +49,7 @@ class DsecRecording(Recording):
 
     def __init__(self, opening: Opening) -> None:
         self.opening, self.format = opening, "HDF5 in DSEC's layout"
-        self._access: Hdf5Access = CLIENT if opening.content is None else Hdf5Content(opening)
+        self._access = CLIENT if opening.content is None else Hdf5Content(opening)
         described = self._access.describe(opening.path)
         self.num_events: int = described["num_events"]
         self._num_ms: int = described["num_ms"]

@@ -12,7 +12,7 @@ from headstart.engine.request_record import Report
 from headstart.speculation.draft import Draft, Verdict
 from headstart.speculation.drafter import StreamKey
 from headstart_events.beside import client as client_module
-from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.event_model import EventDraftModel
 from headstart_events.beside.worth import PROBE_ANSWERS
 from rig.waiting import wait_until
 from tests.events.beside.drafts import record_of

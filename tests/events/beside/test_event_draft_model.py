@@ -22,7 +22,7 @@ from headstart.engine.drafts.channel import send
 from headstart.engine.model import Model, text_vocabulary
 from headstart.errors import DraftingError, EngineStartError
 from headstart.media.events import Events, SensorSize
-from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.event_model import EventDraftModel
 from headstart_lab.tiny import TinyEventGpt
 from headstart_lab.tokenizer import train_tokenizer
 from rig.waiting import until, wait_until

@@ -20,7 +20,7 @@ from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.errors import EngineStartError
 from headstart.media.events import Events, SensorSize
 from headstart.speculation.draft import Draft
-from headstart_events.beside.event_draft_model import EventDraftModel
+from headstart_events.beside.event_model import EventDraftModel
 from headstart_events.beside.process import YIELDING, EventModelProcess
 from rig.waiting import wait_until
 from tests.events.beside.drafts import (
@@ -244,7 +244,7 @@ def test_a_drafter_beside_the_target_on_cores_lets_it_go_first_once_it_has_loade
     drafter, _ = EventDraftModel(tiny_drafter).placed({})
     lease = ChannelLease.take()
     drafts = DraftSubscriber(lease.channel)
-    with drafter.start(drafts, abstain=True) as client:
+    with contextlib.closing(drafter.start(drafts, abstain=True)) as client:
         process = client.process
         wait_until(
             lambda: (
@@ -268,7 +268,7 @@ def test_the_drafter_ends_with_the_process_that_started_it(tiny_drafter, tmp_pat
     program = tmp_path / "parent.py"
     program.write_text(
         "import os, time\n"
-        "from headstart_events.beside.event_draft_model import EventDraftModel\n"
+        "from headstart_events.beside.event_model import EventDraftModel\n"
         "from headstart_events.beside.process import EventModelProcess\n"
         "from headstart.engine.drafts.channel import ChannelLease\n"
         "if __name__ == '__main__':\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from headstart.errors import DraftingError
-from headstart_events.beside.event_draft_model import is_same_tokenizer
+from headstart_events.beside.event_model import is_same_tokenizer
 
 TARGET = {"<s>": 1, "▁the": 5, "▁car": 6, "▁tram": 7}
 
