@@ -22,8 +22,7 @@ from headstart.live.sources.confined.stream_worker import small_video
 from headstart.media.annex_b import Codec
 from headstart.media.events import Events, SensorSize
 from headstart.media.stream import PacketDecoder
-from headstart_events.readers.opening import open_recording
-from headstart_events.readers.preloading import preload
+from headstart_events.readers.opening import open_recording, preload
 from headstart_events.rendering import render
 from headstart_server.sandbox.vllm_media import Bounds, Loaders
 
