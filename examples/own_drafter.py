@@ -15,8 +15,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from headstart import Headstart, Sources
+from headstart.drafters.registry import Registration
 from headstart.speculation.drafter import DraftRequest
-from headstart.speculation.registry import Registration
 
 MAX_QUESTIONS = 10_000
 

@@ -49,8 +49,9 @@ ROOMS: dict[str, set[str]] = {
     "media": {"errors"},
     "speculation": {"errors"},
     "models": {"errors", "media"},
+    "drafters": {"errors", "speculation"},
     "answers": {"speculation"},
-    "engine": {"errors", "doctor", "media", "speculation", "models", "answers"},
+    "engine": {"errors", "doctor", "media", "speculation", "drafters", "models", "answers"},
     "live": {"errors", "media", "answers", "engine"},
     "cli": {"errors", "doctor", "media", "speculation", "answers", "engine", "live"},
 }

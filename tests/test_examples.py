@@ -139,7 +139,7 @@ def test_an_installed_drafter_and_an_installed_view_are_found_by_their_names(own
     code = """
 from types import SimpleNamespace
 from headstart.models.view import view_of
-from headstart.speculation.registry import Ingredients, registration
+from headstart.drafters.registry import Ingredients, registration
 print(registration("same-question").built(Ingredients()).name)
 text = SimpleNamespace(vocab_size=9)
 config = SimpleNamespace(

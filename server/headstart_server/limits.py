@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
+from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES
 from headstart_server.settings_table import SettingsError
 
 

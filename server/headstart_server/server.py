@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headstart.doctor.findings import require_engine
+from headstart.drafters.registry import MemoryLimits
 from headstart.engine.cache_room import check_cache_room
 from headstart.engine.draft_model import DraftModel
 from headstart.engine.drafts.channel import ChannelLease, channel_home
@@ -26,7 +27,6 @@ from headstart.engine.model_name import check_name
 from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.startup import drafting_arguments, model_arguments
 from headstart.errors import EngineStartError
-from headstart.speculation.registry import MemoryLimits
 from headstart_server import listening
 from headstart_server.settings import Settings
 

@@ -36,9 +36,9 @@ from pathlib import Path
 from typing import Any, Self, get_type_hints
 from urllib.parse import urlsplit
 
+from headstart.drafters.registry import DEFAULT_DRAFTERS
 from headstart.engine.draft_model import DraftModel, draft_model
 from headstart.engine.options import Sources
-from headstart.speculation.registry import DEFAULT_DRAFTERS
 from headstart_server.auth import Keys
 from headstart_server.camera_access import CameraAccess
 from headstart_server.limits import Limits

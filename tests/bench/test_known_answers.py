@@ -1,8 +1,8 @@
 """What engines of a bench know from the start is known to every camera that asks them."""
 
+from headstart.drafters.memory_log import RememberedAnswer, write_memory_log
+from headstart.drafters.registry import Ingredients, MemoryOptions, registration
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory_log import RememberedAnswer, write_memory_log
-from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 from headstart_research.bench.known_answers import write_known_answers
 from headstart_research.bench.run import BenchPlan, Run
 from tests.bench.test_run import METHODS, Bench, workload

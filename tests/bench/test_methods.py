@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("vllm", reason="needs the engine")
 
-from headstart.speculation.registry import DEFAULT_DRAFTERS
+from headstart.drafters.registry import DEFAULT_DRAFTERS
 from headstart_research.bench.methods import Rig
 
 BRIDGE, LOG = Path("a-bridge"), Path("site.jsonl")

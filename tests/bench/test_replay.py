@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
+from headstart.drafters.memory import Memory
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
 from headstart_research.bench.automaton import SubstringIndex
 from headstart_research.bench.baselines import PastOracle, RecentSuffix
 from headstart_research.bench.log import LoggedAnswer, cut, model_tokens, read_log

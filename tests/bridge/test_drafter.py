@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("numba", reason="needs what the engine brings")
 
+from headstart.drafters.memory import Memory
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
 from headstart_research.bridge import bridged_answer
 from headstart_research.bridge import drafter as module
 from headstart_research.bridge.arithmetic import normed, product
@@ -120,7 +120,7 @@ sys.modules["numba"] = sys.modules["llvmlite"] = None
 import headstart.cli
 from pathlib import Path
 from headstart.errors import DraftingError
-from headstart.speculation.registry import MemoryOptions, build_cascade
+from headstart.drafters.registry import MemoryOptions, build_cascade
 from headstart.speculation.vocabulary import TextVocabulary
 try:
     build_cascade(("bridge={tmp_path}",), TextVocabulary(100))

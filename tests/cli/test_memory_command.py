@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from headstart.cli import app
+from headstart.drafters.memory_log import read_memory_log
 from headstart.errors import ServerRefusedError
-from headstart.speculation.memory_log import read_memory_log
 from headstart_client.memory_client import MemoryClient
 
 

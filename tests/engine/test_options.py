@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from headstart.drafters.registry import MemoryLimits
 from headstart.engine.options import SchedulerOptions, Sources
 from headstart.errors import DraftingError
-from headstart.speculation.registry import MemoryLimits
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from headstart.speculation.registry import MemoryLimits
         SchedulerOptions(),
         SchedulerOptions(Sources(("ngram", "wrong"), resync=False), "/tmp/channel"),
         SchedulerOptions(memory=MemoryLimits(1 << 20, 1 << 18)),
-        SchedulerOptions(Sources(("memory", "headstart.speculation.ngram:Ngram"))),
+        SchedulerOptions(Sources(("memory", "headstart.drafters.ngram:Ngram"))),
         SchedulerOptions(Sources(warm=False)),
         SchedulerOptions(Sources(memory_log=Path("/srv/site.jsonl"))),
     ],

@@ -47,14 +47,14 @@ def test_a_warm_question_walks_through_no_more_files(walks):
     question, _ = walks
     held(question, "ask")
     assert "engine/session.py" in question["caller"]
-    assert {"engine/scheduler.py", "speculation/memory.py"} <= question["engine"]
+    assert {"engine/scheduler.py", "drafters/memory.py"} <= question["engine"]
 
 
 def test_a_live_window_walks_through_no_more_files(walks):
     _, window = walks
     files = held(window, "live window")
     assert {"live/session.py", "live/windows.py", "engine/feeder.py"} <= window["caller"]
-    assert {"engine/scheduler.py", "speculation/memory.py"} <= files
+    assert {"engine/scheduler.py", "drafters/memory.py"} <= files
 
 
 class ReportedPlayer(Player):
@@ -107,5 +107,5 @@ def test_a_drafted_token_walks_through_no_more_files():
     assert sources.keys() == {"memory"}
     walk = {file for file, _ in (drafted - plain) | reported}
     print(len(walk))
-    assert {"speculation/memory.py", "engine/scheduler.py", "engine/request_record.py"} <= walk
+    assert {"drafters/memory.py", "engine/scheduler.py", "engine/request_record.py"} <= walk
     assert len(walk) <= CAPS["walks"]["drafted token"], "\n".join(sorted(walk))

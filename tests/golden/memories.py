@@ -13,11 +13,11 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
+from headstart.drafters.registry import build_cascade
+from headstart.drafters.remembered import Remembered
+from headstart.drafters.stream_snapshot import StreamSnapshot
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.registry import build_cascade
-from headstart.speculation.remembered import Remembered
-from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.vocabulary import TextVocabulary
 from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from headstart_server.memory.store import FileStore

@@ -23,8 +23,9 @@ def test_every_kind_of_source_is_in_what_is_kept():
 
 
 def test_whoever_looks_at_a_clock_sees_the_one_that_is_turned():
+    from headstart.drafters import memory
     from headstart.engine import pass_clock, scheduler
-    from headstart.speculation import cascade, memory
+    from headstart.speculation import cascade
 
     with turned() as places:
         assert {f"{module.__name__}.time" for module in (cascade, scheduler)} <= set(places)

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
+from headstart.drafters.remembered import Remembered
+from headstart.drafters.stream_snapshot import StreamSnapshot
 from headstart.speculation.drafter import DraftRequest
-from headstart.speculation.remembered import Remembered
-from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart_server.memory.store import FileStore
 from tests.golden.memories import (
     BACK,

@@ -9,7 +9,7 @@ pytest.importorskip("transformers")
 from typer.testing import CliRunner
 
 from headstart.cli import app
-from headstart.speculation.memory_log import read_memory_log
+from headstart.drafters.memory_log import read_memory_log
 from headstart_lab.drive_streams import FIRST_DRIVE, FIRST_TEXT_DRIVE, DriveStream, drive_streams
 from headstart_lab.errors import LabError
 from headstart_lab.language.styles import TARGET_STYLE

@@ -12,10 +12,10 @@ import pytest
 
 pytest.importorskip("numba")
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.registry import Ingredients, MemoryOptions, registration
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 from headstart_research.bench.log import LoggedAnswer, read_log
 from headstart_research.bench.replay import DraftLimits, replay
 from headstart_research.ranker import answer_log
@@ -193,7 +193,7 @@ def test_without_numba_it_says_what_to_install():
 import sys
 sys.modules["numba"] = None
 from headstart.errors import DraftingError
-from headstart.speculation.registry import Ingredients, MemoryOptions, registration
+from headstart.drafters.registry import Ingredients, MemoryOptions, registration
 try:
     registration("ranker").built(Ingredients())
 except DraftingError as error:

@@ -250,8 +250,8 @@ def test_08_media_are_named_by_their_content(north, south, clips):
 
 
 def test_09_memory_is_bounded_in_bytes_and_each_tenants_own():
+    from headstart.drafters.memory import Memory
     from headstart.speculation.drafter import DraftRequest, StreamKey
-    from headstart.speculation.memory import Memory
 
     chance = random.Random(0)
 

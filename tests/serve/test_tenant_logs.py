@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from headstart.drafters.memory_log import read_memory_log
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.speculation.drafter import StreamKey
-from headstart.speculation.memory_log import read_memory_log
 from headstart_research.bench.log import read_log
 from headstart_research.collect.answer_rows import logged_records
 from headstart_research.collect.shard import Shard

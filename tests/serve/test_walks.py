@@ -46,6 +46,6 @@ def test_a_chat_with_a_preview_walks_through_no_more_files(watched, clips):
     print({process: len(files) for process, files in walk.items()})
     server_files = {"headstart_server/gateway.py", "headstart_server/response.py"}
     assert server_files <= walk["caller"]
-    assert {"engine/scheduler.py", "speculation/memory.py"} <= walk["engine"]
+    assert {"engine/scheduler.py", "drafters/memory.py"} <= walk["engine"]
     files = set().union(*walk.values())
     assert len(files) <= CAPS["walks"]["HTTP chat"], "\n".join(sorted(files))

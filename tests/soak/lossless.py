@@ -29,10 +29,10 @@ from typing import Any
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # before anything imports vLLM
 
 from headstart import Answer, Clip, Headstart, Sources
+from headstart.drafters.registry import DEFAULT_DRAFTERS
 from headstart.engine.draft_model import draft_model
 from headstart.engine.model import Model
 from headstart.speculation.draft import by_source
-from headstart.speculation.registry import DEFAULT_DRAFTERS
 from headstart_lab.language.questions import Question
 from headstart_lab.pair import Pair, find_pair
 from headstart_lab.split import Split

@@ -5,14 +5,14 @@ from random import Random
 
 import pytest
 
-from headstart.speculation.always_wrong import AlwaysWrong
+from headstart.drafters.memory import Memory
+from headstart.drafters.ngram import Ngram
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import NOTHING, Draft, Verdict
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.ngram import Ngram
 from headstart.speculation.vocabulary import TextVocabulary
+from headstart_research.always_wrong import AlwaysWrong
 
 TEXT = TextVocabulary(1000)
 MAX_DRAFT = 32

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from headstart.cli import app
 from headstart.doctor.digests import changed_files
+from headstart.drafters.memory import Memory
 from headstart.errors import CollectError, TrainingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
 from headstart_research.bridge.bridge import Bridge
 from headstart_research.bridge.config import BridgeConfig
 from headstart_research.bridge.drafter import BridgeDrafter

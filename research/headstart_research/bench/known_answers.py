@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from headstart.speculation.memory_log import read_memory_log, write_memory_log
+from headstart.drafters.memory_log import read_memory_log, write_memory_log
 from headstart_research.bench.cameras import TENANT as CAMERAS
 from headstart_research.bench.trial import tenant_of
 from headstart_research.bench.workloads import Workload

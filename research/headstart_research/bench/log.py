@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from headstart.drafters.memory_log import MAX_ID, log_lines
 from headstart.errors import ReplayError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory_log import MAX_ID, log_lines
 
 Tokenize = Callable[[str], Sequence[int]]
 

@@ -6,11 +6,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from headstart.drafters.registry import DEFAULT_DRAFTERS, installed
 from headstart.engine.draft_model import draft_model
 from headstart.engine.engine_resources import EngineResources
 from headstart.engine.headstart import Headstart
 from headstart.engine.options import Sources
-from headstart.speculation.registry import DEFAULT_DRAFTERS, installed
 from headstart_events.beside.placement import Machine, alone_on_two
 from headstart_research.bench.result import BARE
 

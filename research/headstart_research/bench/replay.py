@@ -13,18 +13,18 @@ from itertools import chain, pairwise
 from math import ceil
 from pathlib import Path
 
-from headstart.errors import ReplayError
-from headstart.speculation.draft import Draft, Verdict
-from headstart.speculation.drafted_request import DraftedRequest
-from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.registry import (
+from headstart.drafters.memory import Memory
+from headstart.drafters.registry import (
     DEFAULT_DRAFTERS,
     Ingredients,
     Registration,
     build_cascade,
     registration,
 )
+from headstart.errors import ReplayError
+from headstart.speculation.draft import Draft, Verdict
+from headstart.speculation.drafted_request import DraftedRequest
+from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
 from headstart.speculation.vocabulary import TextVocabulary
 from headstart_research.bench.baselines import (
     FiveGram,

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from headstart.drafters.memory import Memory
 from headstart.speculation.drafter import DraftRequest
-from headstart.speculation.memory import Memory
 from headstart_research.bench.log import read_log
 from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.replay import DraftLimits, replay

@@ -8,8 +8,8 @@ and memory looks again from there. So a draft takes a few readings, not one for 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from headstart.drafters.memory import Memory
 from headstart.speculation.drafter import DraftRequest, Features, Found
-from headstart.speculation.memory import Memory
 from headstart_research.bridge.context import (
     NO_TOKEN,
     EarlierAnswer,

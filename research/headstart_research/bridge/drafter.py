@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.registry import Ingredients, Registration
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, Features, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.registry import Ingredients, Registration
 from headstart_research.bridge.bridged_answer import BridgedAnswer
 from headstart_research.bridge.context import EarlierAnswer
 

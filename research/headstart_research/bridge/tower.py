@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.registry import registration
 from headstart.engine.model import Model
 from headstart.engine.options import Sources
 from headstart.errors import DraftingError
-from headstart.speculation.memory import Memory
-from headstart.speculation.registry import registration
 from headstart_events.beside.event_model import EventModel
 from headstart_research.bridge.drafter import BridgeDrafter
 from headstart_research.bridge.pooling import DRAFTER

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from headstart.drafters.memory_log import MAX_ID, log_lines
 from headstart.errors import CollectError
-from headstart.speculation.memory_log import MAX_ID, log_lines
 from headstart_research.collect.gathering import Piece
 from headstart_research.collect.record import Record
 from headstart_research.collect.shard import Shard

@@ -9,7 +9,7 @@ import typer
 from headstart.cli.terminal import report_errors
 
 if TYPE_CHECKING:
-    from headstart.speculation.memory_log import RememberedAnswer
+    from headstart.drafters.memory_log import RememberedAnswer
 
 
 @report_errors
@@ -38,7 +38,7 @@ def memory(
     A row of a log holds question and target_tokens (or target_text), and may hold tenant. Give the
     file to an engine as memory_log.
     """
-    from headstart.speculation.memory_log import write_memory_log
+    from headstart.drafters.memory_log import write_memory_log
 
     log = _collected(answers) if answers.is_dir() else _logged(answers, tokenizer)
     if tenant is not None:
@@ -53,7 +53,7 @@ def memory(
 
 
 def _logged(file: Path, tokenizer: Path | None) -> "list[RememberedAnswer]":
-    from headstart.speculation.memory_log import RememberedAnswer
+    from headstart.drafters.memory_log import RememberedAnswer
     from headstart_research.bench.log import model_tokens, read_log
 
     rows = read_log(file, model_tokens(tokenizer) if tokenizer else _refuse_text)
@@ -67,7 +67,7 @@ def _collected(folder: Path) -> "list[RememberedAnswer]":
     from headstart_research.collect.record_table import require_pyarrow
 
     require_pyarrow()
-    from headstart.speculation.memory_log import RememberedAnswer
+    from headstart.drafters.memory_log import RememberedAnswer
     from headstart_research.collect.learnable import learnable_answers
 
     return [

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.registry import registration
 from headstart.errors import EvaluationError
 from headstart.speculation.drafter import Drafter, SeeingDrafter
-from headstart.speculation.memory import Memory
-from headstart.speculation.registry import registration
 from headstart_research.bridge.config import read_config
 from headstart_research.bridge.drafter import BridgeDrafter
 from headstart_research.collect.checkpoint import Checkpoint

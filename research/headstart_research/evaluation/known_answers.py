@@ -6,8 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from headstart.drafters.memory import Memory
 from headstart.errors import EvaluationError
-from headstart.speculation.memory import Memory
 from headstart_research.collect.learnable import learnable_answers, learnable_manifest
 from headstart_research.collect.record import Record
 from headstart_research.evaluation.asked_clips import AskedStreams

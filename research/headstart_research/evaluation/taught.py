@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+from headstart.drafters.registry import Ingredients, MemoryOptions, registration
 from headstart.errors import EvaluationError
 from headstart.speculation.drafter import Drafter, LearningDrafter
-from headstart.speculation.registry import Ingredients, MemoryOptions, registration
 from headstart_research.evaluation.known_answers import KnownAnswers
 from headstart_research.evaluation.workload import TENANT
 
@@ -26,7 +26,7 @@ class Taught:
     """Makes drafters of one name that all know the same answers, and learn on their own."""
 
     name: str
-    """As `headstart.speculation.registry` has it."""
+    """As `headstart.drafters.registry` has it."""
     known: KnownAnswers
 
     def drafter(self) -> Drafter:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.speculation.stream_memory import question_mark
+from headstart.drafters.stream_memory import question_mark
 from headstart_research.ranker.arrays import (
     CONTEXT_LENGTHS,
     NUM_COMMON,

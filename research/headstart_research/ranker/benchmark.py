@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
+from headstart.drafters.memory import Memory
 from headstart.speculation.drafter import Drafter, DraftRequest
-from headstart.speculation.memory import Memory
 from headstart_research.bench.log import LoggedAnswer, read_log
 from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.replay import DraftLimits, Replay, replay

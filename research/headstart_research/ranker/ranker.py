@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from headstart.drafters.registry import Ingredients, Registration
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.registry import Ingredients, Registration
 
 if TYPE_CHECKING:
     from headstart_research.ranker.tenant import RankedTenant

@@ -16,9 +16,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.drafters.stream_memory import StreamMemory, quote
+from headstart.drafters.tenant_memory import MAX_SITE_ANSWERS
 from headstart.errors import TrainingError
-from headstart.speculation.stream_memory import StreamMemory, quote
-from headstart.speculation.tenant_memory import MAX_SITE_ANSWERS
 from headstart_research.bridge.context import EarlierAnswer
 from headstart_research.bridge.vocabulary import DraftVocabulary
 from headstart_research.collect.record import Record

@@ -15,9 +15,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headstart.drafters.stream_snapshot import MAX_TOKENS, StreamSnapshot
 from headstart.errors import DraftingError, HeadstartError
 from headstart.speculation.drafter import StreamKey
-from headstart.speculation.stream_snapshot import MAX_TOKENS, StreamSnapshot
 
 MAX_BYTES = 4 * MAX_TOKENS + (1 << 19)
 _NAME = b"headstart-memory"

@@ -9,9 +9,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from headstart.drafters.registry import registration
 from headstart.engine.engine_resources import EngineResources
 from headstart.errors import DraftingError
-from headstart.speculation.registry import registration
 
 if TYPE_CHECKING:
     from headstart.engine.drafts.subscriber import DraftSubscriber

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from headstart.drafters.stream_snapshot import StreamSnapshot
 from headstart.engine.engine_client import EngineClient, data_parallel_rank
 from headstart.speculation.drafter import StreamKey
-from headstart.speculation.stream_snapshot import StreamSnapshot
 
 _PREFIX = "headstart_memory_"
 _CALLS = ("streams", "export", "take", "take_on", "forget", "forget_tenant", "forget_before")

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.errors import DraftingError
-from headstart.speculation.memory_log import read_memory_log
-from headstart.speculation.registry import (
+from headstart.drafters.memory_log import read_memory_log
+from headstart.drafters.registry import (
     DEFAULT_DRAFTERS,
     HOW_TO_INSTALL,
     REGISTERED,
@@ -15,6 +14,7 @@ from headstart.speculation.registry import (
     known_names,
     registration,
 )
+from headstart.errors import DraftingError
 
 FIELD = "headstart"
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
@@ -44,7 +44,7 @@ class Sources:
     """Which drafters draft inside the scheduler, and how all drafts are used."""
 
     drafters: tuple[str, ...] = DEFAULT_DRAFTERS
-    """Names of `headstart.speculation.registry`, with what some take (``bridge=DIRECTORY``), or
+    """Names of `headstart.drafters.registry`, with what some take (``bridge=DIRECTORY``), or
     classes of yours as ``package.module:Class``."""
     abstain: bool = True
     """Draft less, or not at all, where drafts have not paid lately."""

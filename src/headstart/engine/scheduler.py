@@ -28,6 +28,9 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus, StreamingUpdate
 
 from headstart.doctor.findings import require_engine
+from headstart.drafters.ngram import MAX_LOOK_BACK
+from headstart.drafters.registry import MemoryOptions, build_cascade
+from headstart.drafters.remembered import Remembered
 from headstart.engine.draft_room import DraftRoom, DraftSlots, num_missing, num_wanted
 from headstart.engine.drafts.channel import DraftChannel
 from headstart.engine.drafts.scheduler_drafts import Arrived, SchedulerDrafts
@@ -47,10 +50,7 @@ from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafted_request import DraftedRequest
-from headstart.speculation.ngram import MAX_LOOK_BACK
 from headstart.speculation.pass_costs import PassCosts
-from headstart.speculation.registry import MemoryOptions, build_cascade
-from headstart.speculation.remembered import Remembered
 
 
 class NoProposals:

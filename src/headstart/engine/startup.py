@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from headstart.drafters.registry import registration
 from headstart.engine.cache_room import check_cache_room
 from headstart.engine.draft_model import DraftModel
 from headstart.engine.drafts.channel import ChannelLease
@@ -16,7 +17,6 @@ from headstart.engine.options import SchedulerOptions, Sources, check_drafting
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
 from headstart.models.view import View
-from headstart.speculation.registry import registration
 
 _BATCH_SIZES = ("max_num_seqs", "max_num_batched_tokens")
 _LORA_BATCH_TOKENS = 2048  # vLLM's smallest default of the tokens in a batch

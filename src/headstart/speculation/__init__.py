@@ -1,4 +1,4 @@
-"""Speculative decoding without an engine: drafts, their sources, and what each is worth.
+"""The rules of drafting, without an engine: what a draft is, who is asked first, what one is worth.
 
 No torch, no vLLM.
 """

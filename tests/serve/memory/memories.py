@@ -1,9 +1,9 @@
 """Memories to seal and to store, and an engine's end that is there without an engine."""
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.stream_snapshot import StreamSnapshot
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart.speculation.vocabulary import TextVocabulary
 
 KEY = b"0123456789abcdef0123456789abcdef"

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
+from headstart.drafters.memory import Memory
 from headstart.speculation.drafter import StreamKey
-from headstart.speculation.memory import Memory
 from headstart_server.memory.seal import MAX_BYTES, SealError, SnapshotSeal, tokenizer_name
 from tests.serve.memory.memories import FRONT, KEY, OTHER_KEY, snapshot
 

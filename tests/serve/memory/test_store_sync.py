@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from headstart.drafters.remembered import Remembered
+from headstart.drafters.stream_snapshot import StreamSnapshot
 from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.remembered import Remembered
-from headstart.speculation.stream_snapshot import StreamSnapshot
 from headstart_server.memory.seal import SealError, SnapshotSeal
 from headstart_server.memory.store import FileStore, MemorySettings, StoredStream, StoreError
 from headstart_server.memory.store_sync import (

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from headstart.drafters.stream_memory import quote
+from headstart.drafters.stream_snapshot import StreamSnapshot
+from headstart.drafters.taking import Taking
+from headstart.drafters.tenant_memory import StreamCount, TenantMemory
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
-from headstart.speculation.stream_memory import quote
-from headstart.speculation.stream_snapshot import StreamSnapshot
-from headstart.speculation.taking import Taking
-from headstart.speculation.tenant_memory import StreamCount, TenantMemory
 
 DEFAULT_MAX_BYTES = 512 << 20
 DEFAULT_MAX_TENANT_BYTES = 128 << 20

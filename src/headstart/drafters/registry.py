@@ -1,7 +1,7 @@
 """The drafters there are, which the engine, `bench` and `replay` build by their names.
 
-Memory, n-grams and one that is always wrong are the core's. An installed package adds others as
-entry points, each a `Registration`. A class that nobody registered is named by where it is found,
+Memory and n-grams are the core's. An installed package adds others as entry points, each a
+`Registration`. A class that nobody registered is named by where it is found,
 ``package.module:Class``; it takes no arguments.
 """
 
@@ -13,21 +13,20 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES, Memory
+from headstart.drafters.memory_log import RememberedAnswer, read_memory_log
+from headstart.drafters.ngram import Ngram
 from headstart.errors import DraftingError
-from headstart.speculation.always_wrong import AlwaysWrong
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import Drafter
-from headstart.speculation.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTES, Memory
-from headstart.speculation.memory_log import RememberedAnswer, read_memory_log
-from headstart.speculation.ngram import Ngram
 from headstart.speculation.vocabulary import TextVocabulary
 
 ENTRY_POINTS = "headstart.drafters"
 """The group under which a package registers its drafters: a name, and a `Registration`."""
 DEFAULT_DRAFTERS = ("memory", "ngram")
 """Those that draft unless they are switched off. All others draft where somebody names them."""
-HOW_TO_INSTALL = dict.fromkeys(("bridge", "ranker"), "pip install 'headstart[research]'")
+HOW_TO_INSTALL = dict.fromkeys(("bridge", "ranker", "wrong"), "pip install 'headstart[research]'")
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,6 @@ REGISTERED = (
         trust_less_on_change=True,
     ),
     Registration("ngram", "the prompt and the answer so far", lambda *_: Ngram()),
-    Registration(
-        "wrong",
-        "nothing: it measures what drafting costs where it cannot pay",
-        lambda *_: AlwaysWrong(),
-    ),
 )
 """The core's own."""
 

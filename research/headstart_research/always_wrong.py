@@ -5,6 +5,7 @@ It measures what drafting costs where it cannot pay, on a real engine.
 
 from collections.abc import Sequence
 
+from headstart.drafters.registry import Registration
 from headstart.speculation.drafter import DraftRequest
 
 FIRST_ID, NUM_IDS = 3, 61  # ordinary text in every vocabulary of Llama's kind
@@ -29,3 +30,10 @@ class AlwaysWrong:
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         self._requests.discard(request_id)
+
+
+REGISTRATION = Registration(
+    AlwaysWrong.name,
+    "nothing: it measures what drafting costs where it cannot pay",
+    lambda *_: AlwaysWrong(),
+)

@@ -1,7 +1,7 @@
 from random import Random
 
+from headstart.drafters.ngram import Ngram
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.ngram import Ngram
 
 
 def ngram_with(prompt):

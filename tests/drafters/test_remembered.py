@@ -4,13 +4,13 @@ import sys
 
 import pytest
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.ngram import Ngram
+from headstart.drafters.remembered import Remembered
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.earnings import MAX_TAKEN_TRIALS
-from headstart.speculation.memory import Memory
-from headstart.speculation.ngram import Ngram
-from headstart.speculation.remembered import Remembered
 from headstart.speculation.vocabulary import TextVocabulary
 
 LIE = (70, 71, 72, 73)

@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from headstart.speculation.stream_memory import StreamMemory
-from headstart.speculation.stream_snapshot import MAX_TOKENS, StreamSnapshot
+from headstart.drafters.stream_memory import StreamMemory
+from headstart.drafters.stream_snapshot import MAX_TOKENS, StreamSnapshot
 
 MAX_SITE_ANSWERS = 2048  # of all streams, the newest; 512 lose 2% in replays of 1,100 answers
 MAX_SITE_TOKENS = 1 << 18  # of them: a table of so many is made anew in a tenth of a second

@@ -2,9 +2,9 @@
 
 from random import Random
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.tenant_memory import MAX_SITE_ANSWERS
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.tenant_memory import MAX_SITE_ANSWERS
 
 QUESTION = "what is in sight?"
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headstart.drafters.tenant_memory import MAX_SITE_ANSWERS
 from headstart.errors import DraftingError
-from headstart.speculation.tenant_memory import MAX_SITE_ANSWERS
 
 
 def log_lines(file: Path) -> Iterator[tuple[int, str]]:

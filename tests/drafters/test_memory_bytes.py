@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
+from headstart.drafters.memory import Memory
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
 
 
 def tell(memory, tenant, stream, answer):

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from headstart.speculation.stream_memory import (
+from headstart.drafters.stream_memory import (
     CONTEXT_LENGTHS,
     MAX_MATCH,
     MAX_PIECES,

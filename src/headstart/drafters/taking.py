@@ -7,9 +7,9 @@ steps of the engine between them. The stream goes on meanwhile with what it know
 
 from collections import deque
 
-from headstart.speculation.stream_memory import StreamMemory
-from headstart.speculation.stream_snapshot import StreamSnapshot
-from headstart.speculation.tenant_memory import TenantMemory
+from headstart.drafters.stream_memory import StreamMemory
+from headstart.drafters.stream_snapshot import StreamSnapshot
+from headstart.drafters.tenant_memory import TenantMemory
 
 PIECE_TOKENS = 4096
 """Read between two steps: some 2 ms."""

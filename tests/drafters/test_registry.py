@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from headstart.errors import DraftingError
-from headstart.speculation import registry
-from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.registry import (
+from headstart.drafters import registry
+from headstart.drafters.registry import (
     ENTRY_POINTS,
     REGISTERED,
     Ingredients,
     build_cascade,
     registration,
 )
+from headstart.errors import DraftingError
+from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.vocabulary import TextVocabulary
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ from headstart_research.bench.replay import DraftLimits, methods, replay
 from headstart_research.bench.log import LoggedAnswer
 from headstart.engine.options import SchedulerOptions, Sources
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.registry import build_cascade
+from headstart.drafters.registry import build_cascade
 from headstart.speculation.vocabulary import TextVocabulary
 
 wanted = {"memory": False, "ngram": False, "echo": True}
@@ -93,7 +93,7 @@ def test_a_drafter_of_another_package_is_named_by_its_class(tmp_path, monkeypatc
     assert cascade.propose(request, (5, 6), 8).source == "echo"
 
 
-@pytest.mark.parametrize("name", ["memroy", "nowhere:Echo", "headstart.speculation.ngram:None_"])
+@pytest.mark.parametrize("name", ["memroy", "nowhere:Echo", "headstart.drafters.ngram:None_"])
 def test_a_drafter_that_is_not_there_is_refused_and_the_others_are_named(name):
     with pytest.raises(DraftingError, match="Name one of memory, ngram, wrong"):
         registration(name)

@@ -4,10 +4,10 @@ from random import Random
 
 import pytest
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.stream_memory import MAX_ANSWER_TOKENS, StreamMemory, quote
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.stream_memory import MAX_ANSWER_TOKENS, StreamMemory, quote
 
 CAMERA = StreamKey("tenant", "camera")
 

@@ -16,9 +16,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.drafters.stream_memory import MAX_ANSWER_TOKENS
 from headstart.errors import DraftingError
 from headstart.speculation.earnings import Earned, checked_earned
-from headstart.speculation.stream_memory import MAX_ANSWER_TOKENS
 
 MAX_TOKENS = 1 << 18
 """Of all answers together, their marks included: a snapshot takes about 1 MiB at most."""

@@ -5,11 +5,11 @@ from random import Random
 import numpy as np
 import pytest
 
+from headstart.drafters.memory import Memory
+from headstart.drafters.stream_memory import question_mark
+from headstart.drafters.stream_snapshot import MAX_ANSWERS, MAX_TOKENS, StreamSnapshot
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory import Memory
-from headstart.speculation.stream_memory import question_mark
-from headstart.speculation.stream_snapshot import MAX_ANSWERS, MAX_TOKENS, StreamSnapshot
 
 FRONT = StreamKey("north", "front")
 QUESTIONS = ("what is in sight?", "who is there?", "is the road free?")

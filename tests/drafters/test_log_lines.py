@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.speculation.memory_log import log_lines
+from headstart.drafters.memory_log import log_lines
 
 ROW = '{"question": "wer, \u2028 \U0001f697?", "target_tokens": [1]}'
 

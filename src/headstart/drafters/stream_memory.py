@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.speculation.contexts import Contexts, hash_endings
+from headstart.drafters.contexts import Contexts, hash_endings
 from headstart.speculation.drafter import Found
 
 _BYTES = 4

@@ -6,10 +6,10 @@ and out is plain values, because another process asks.
 
 from typing import Any
 
+from headstart.drafters.memory import MemoryReader
+from headstart.drafters.stream_snapshot import StreamSnapshot
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import RememberingDrafter, StreamKey
-from headstart.speculation.memory import MemoryReader
-from headstart.speculation.stream_snapshot import StreamSnapshot
 
 
 class Remembered:

@@ -1,7 +1,7 @@
 """The source that is always wrong: it always speaks, in ordinary words, each time others."""
 
-from headstart.speculation.always_wrong import FIRST_ID, NUM_IDS, AlwaysWrong
 from headstart.speculation.drafter import DraftRequest, StreamKey
+from headstart_research.always_wrong import FIRST_ID, NUM_IDS, AlwaysWrong
 
 
 def test_it_always_has_something_to_say_in_words_of_every_vocabulary():

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from headstart.drafters.memory_log import RememberedAnswer, read_memory_log, write_memory_log
+from headstart.drafters.registry import MemoryOptions, build_cascade
+from headstart.drafters.tenant_memory import MAX_SITE_ANSWERS
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.memory_log import RememberedAnswer, read_memory_log, write_memory_log
-from headstart.speculation.registry import MemoryOptions, build_cascade
-from headstart.speculation.tenant_memory import MAX_SITE_ANSWERS
 from headstart.speculation.vocabulary import TextVocabulary
 
 
