@@ -30,7 +30,9 @@ from headstart_events.summary import Summary
 from headstart_events.writers.writing import write_recording
 
 app = typer.Typer(
-    help="Inspect, render, simulate, convert and view event recordings.", no_args_is_help=True
+    help="Inspect, render, simulate, convert and view event recordings.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 DEFAULTS = SensorModel()
