@@ -31,12 +31,10 @@ class Answer:
 
     @property
     def num_passes(self) -> int:
-        """How many passes of the target the answer took."""
         return len(self.accepted_histogram)
 
     @property
     def num_drafted_tokens(self) -> int:
-        """How many drafted tokens the target verified."""
         return sum(len(verdict.draft.tokens) for verdict in self.verdicts)
 
     @property

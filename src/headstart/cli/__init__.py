@@ -50,14 +50,12 @@ def headstart(
         ),
     ] = False,
 ) -> None:
-    """Show the help where no command is given."""
     set_verbose(verbose)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
 def main() -> None:
-    """Run the command line."""
     # A command that is told to end closes its engines, as with Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

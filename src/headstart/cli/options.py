@@ -76,7 +76,6 @@ class AskSettings(CommandSettings):
 
 
 def clip_times(clip: str | None) -> tuple[int | None, int | None]:
-    """The two times that `--clip` names."""
     if clip is None:
         return None, None
     start, colon, stop = clip.partition(":")

@@ -116,7 +116,6 @@ class TextLines:
         self._live.stop()
 
     def print(self, answer: WindowAnswer) -> None:
-        """Print an answer that has ended."""
         with self._lock:
             if (text := self._under_way.get(answer.stream)) is not None:
                 # The next answer may have begun: its words stay.

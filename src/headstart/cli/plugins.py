@@ -60,7 +60,6 @@ class PluginGroup(TyperGroup):
 
 
 def _loaded(plugin: EntryPoint) -> Any:
-    """An app of several commands, or a function that is one."""
     try:
         found = plugin.load()
         if isinstance(found, typer.Typer):

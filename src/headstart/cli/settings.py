@@ -77,7 +77,6 @@ class CommandSettings:
 
 
 def settings_of(command: Callable[..., Any] | None) -> type[CommandSettings] | None:
-    """What a command's option `--set` is about."""
     hints = get_type_hints(inspect.unwrap(command), include_extras=True) if command else {}
     marks = (mark for hint in hints.values() for mark in getattr(hint, "__metadata__", ()))
     found = (mark for mark in marks if isinstance(mark, type) and issubclass(mark, CommandSettings))

@@ -43,7 +43,6 @@ class Terminal:
     """Where everything else goes; where that was not diverted, none."""
 
     def say(self, words: str) -> None:
-        """A line beside the output."""
         print(words, file=self.err, flush=True)
 
 
@@ -65,7 +64,6 @@ class _OwnWarnings(logging.StreamHandler[TextIO]):
 
 
 def terminal() -> Terminal:
-    """This process's."""
     return Terminal(sys.stdout, sys.stderr) if _diverted is None else _diverted
 
 
@@ -75,7 +73,6 @@ def is_verbose() -> bool:
 
 
 def set_verbose(is_wanted: bool) -> None:
-    """Decide it for this process."""
     global _is_verbose
     _is_verbose = is_wanted
 

@@ -95,7 +95,6 @@ def host_facts(distributions: Iterable[str]) -> HostFacts:
 
 
 def changed_lab() -> tuple[str, ...] | None:
-    """See `HostFacts`."""
     if (lab := _folder_of("headstart_lab")) is None:
         return None
     models = (lab / "pair" / name for name in _LAB_MODELS)
@@ -133,7 +132,6 @@ def torch_accelerator() -> str:
 
 
 def _folder_of(package: str) -> Path | None:
-    """Where a package is installed; it is not imported."""
     spec = importlib.util.find_spec(package)
     folders = spec.submodule_search_locations if spec is not None else None
     return Path(folders[0]) if folders else None
@@ -145,7 +143,6 @@ def num_cores() -> int:
 
 
 def cpu_flags() -> frozenset[str]:
-    """What the processor can do, in Linux' names."""
     lines = _CPU_INFO.read_text().splitlines() if _CPU_INFO.exists() else []
     listed = (line.partition(":")[2] for line in lines if line.startswith(("flags", "Features")))
     return frozenset(next(listed, "").split())

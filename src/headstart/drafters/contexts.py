@@ -58,7 +58,6 @@ class ContextTable:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         return sys.getsizeof(self) + sys.getsizeof(self.heads) + sys.getsizeof(self.back)
 
     def latest(self, hashes: list[int]) -> int:
@@ -112,7 +111,6 @@ class Contexts:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         own = sys.getsizeof(self) + sys.getsizeof(self.tables)
         return own + sum(table.num_bytes for table in self.tables)
 

@@ -74,17 +74,14 @@ class Memory:
         return self
 
     def __len__(self) -> int:
-        """How many streams are remembered."""
         return sum(len(tenant.streams) for tenant in self._tenants.values())
 
     @property
     def num_answers(self) -> int:
-        """How many answers are remembered, of all streams."""
         return sum(tenant.num_answers for tenant in self._tenants.values())
 
     @property
     def num_bytes(self) -> int:
-        """What all streams take in memory."""
         return sum(tenant.num_bytes for tenant in self._tenants.values())
 
     def begin(self, request: DraftRequest) -> None:
@@ -124,7 +121,6 @@ class Memory:
             self._drop_if_empty(stream.tenant)
 
     def forget_tenant(self, tenant: str) -> None:
-        """Drop everything remembered of a tenant."""
         if self._taking is not None and self._taking[0].tenant == tenant:
             self._taking = None
         self._tenants.pop(tenant, None)

@@ -91,7 +91,6 @@ class Registration:
     """What followed its name, where it was named."""
 
     def built(self, ingredients: Ingredients) -> Drafter:
-        """A new one."""
         return self.build(ingredients, self.value)
 
 
@@ -150,7 +149,6 @@ def build_cascade(
     options: MemoryOptions = MemoryOptions(),
     budget: DraftBudget | None = None,
 ) -> Cascade:
-    """A cascade of the drafters of these names."""
     rows, ingredients = [registration(name) for name in names], Ingredients(options)
     wary = frozenset(row.name for row in rows if row.trust_less_on_change)
     drafters = [row.built(ingredients) for row in rows]

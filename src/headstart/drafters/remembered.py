@@ -40,7 +40,6 @@ class Remembered:
 
     @property
     def num_answers(self) -> int:
-        """How many answers are remembered, of all tenants."""
         return 0 if self._memory is None else self._memory.num_answers
 
     def export(self, tenant: str, stream: str) -> dict[str, Any] | None:
@@ -71,7 +70,6 @@ class Remembered:
         self._cascade.earnings.forget(tenant, key)
 
     def forget_tenant(self, tenant: str) -> None:
-        """The same of all streams of a tenant."""
         for drafter in self._remembering:
             drafter.forget_tenant(tenant)
         self._cascade.earnings.forget(tenant)

@@ -60,7 +60,6 @@ class StreamMemory:
     )
 
     def __init__(self, max_answers: int, max_tokens: int | None = None) -> None:
-        """It remembers at most so many."""
         self._max_answers, self._max_tokens = max_answers, max_tokens
         self.num_learnt = 0
         self._log = array("i")
@@ -74,7 +73,6 @@ class StreamMemory:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         own = sum(map(sys.getsizeof, (self, self._log, self._starts, self._said_at_s)))
         return own + self._contexts.num_bytes
 
@@ -130,7 +128,6 @@ class StreamMemory:
         return np.array(said, dtype=np.int32), lengths, self._said_at_s[first:].tolist()
 
     def forget(self, num_answers: int) -> None:
-        """Forget the oldest of its answers."""
         del self._starts[:num_answers]
         del self._said_at_s[:num_answers]
         if 2 * self._num_tokens < len(self._log):

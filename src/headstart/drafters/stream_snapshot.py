@@ -40,7 +40,6 @@ class StreamSnapshot:
 
     @property
     def num_answers(self) -> int:
-        """How many answers it holds."""
         return len(self.lengths)
 
     @property

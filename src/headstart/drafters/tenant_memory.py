@@ -53,13 +53,11 @@ class TenantMemory:
 
     @property
     def num_bytes(self) -> int:
-        """What it takes in memory."""
         tables = sum(map(sys.getsizeof, (self.streams, self._counted, self._names)))
         return self._stream_bytes + self._site_bytes + tables
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is remembered."""
         return not self.streams and self._site is None
 
     def counts(self, after: str | None, max_streams: int) -> Iterator[tuple[str, StreamCount]]:
@@ -81,7 +79,6 @@ class TenantMemory:
         return [memory for memory in found if memory is not None]
 
     def learn(self, name: str, question: str, answer: Sequence[int], said_at_s: float) -> None:
-        """Remember an answer of a stream, known or new."""
         self._make_site(name)
         stream = self.streams.get(name)
         if stream is None:
@@ -108,7 +105,6 @@ class TenantMemory:
         return StreamSnapshot(said, tuple(lengths), tuple(said_at_s))
 
     def put(self, name: str, stream: StreamMemory) -> None:
-        """Have a stream, known or new, be this one."""
         self._make_site(name)
         self.streams[name] = stream
         self.streams.move_to_end(name)
@@ -143,7 +139,6 @@ class TenantMemory:
             self._drop_site()
 
     def forget_before(self, time_s: float) -> None:
-        """Forget what was said before a time."""
         for name, count in list(self._counted.items()):
             stream = self.streams[name]
             if count.oldest_s < time_s and stream.forget_before(time_s):
@@ -158,7 +153,6 @@ class TenantMemory:
                 self._drop_site()
 
     def forget_oldest(self) -> None:
-        """Drop the least recently used stream."""
         self._drop(next(iter(self.streams)))
         self._site_outlived_some = self._site is not None
 

@@ -53,11 +53,9 @@ class DraftRoom:
 
     @property
     def num_tokens(self) -> int:
-        """How long the next draft may be."""
         return max(0, min(self._num_tokens, self._num_blocks * self._block_size))
 
     def take(self, num_tokens: int) -> None:
-        """So many tokens were drafted for a request."""
         self._num_tokens -= num_tokens
         self._num_blocks -= ceil(num_tokens / self._block_size)
 
@@ -93,7 +91,6 @@ class DraftSlots:
         return self._reserved.get(request_id, 0)
 
     def step_ended(self) -> None:
-        """The step is laid out."""
         self._reserved.clear()
 
     def _allocate_slots(

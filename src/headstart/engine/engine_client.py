@@ -34,7 +34,6 @@ class VisionTimes:
         self._seconds: dict[str, float] = {}
 
     def __len__(self) -> int:
-        """How many are kept."""
         return len(self._seconds)
 
     def note(self, workers: Iterable[Mapping[str, Mapping[str, float]]], renderer: Any) -> None:
@@ -132,7 +131,6 @@ class EngineClient:
         return str(decode([*first, *known]))[len(decode(first)) :]
 
     def shutdown(self) -> None:
-        """End the engine's processes."""
         self._engine.shutdown()
         # vLLM shuts down once more when its client is collected, which must not be at exit.
         del self._engine

@@ -80,12 +80,10 @@ class EngineMemory:
             return int(num_tokens)
 
     async def forget(self, stream: StreamKey) -> None:
-        """Have everything forgotten that was said on a stream."""
         # By every rank: streams were elsewhere when there were more ranks, or fewer.
         await self._call_all("forget", stream.tenant, stream.stream)
 
     async def forget_tenant(self, tenant: str) -> None:
-        """The same of all streams of a tenant."""
         await self._call_all("forget_tenant", tenant)
 
     async def forget_before(self, time_s: float) -> None:

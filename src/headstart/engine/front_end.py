@@ -67,9 +67,7 @@ class AnswerListener(Protocol):
         """A question is on its way to the engine. May be told of the same one twice."""
         ...
 
-    def answered(self, question: Question, record: RequestRecord) -> None:
-        """It is over, whatever has become of it."""
-        ...
+    def answered(self, question: Question, record: RequestRecord) -> None: ...
 
 
 class FrontEnd:

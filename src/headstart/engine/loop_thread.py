@@ -52,7 +52,6 @@ class EngineLoop:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing runs any more."""
         return self._loop.is_closed()
 
 
@@ -66,7 +65,6 @@ class LoopThread(EngineLoop):
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing runs any more."""
         return not self._thread.is_alive()
 
     def close(self) -> None:

@@ -32,16 +32,13 @@ class PassClock:
         self._in_flight = 0
 
     def begin(self) -> None:
-        """The scheduler begins to lay out a pass."""
         self._begun_s = self._clock()
 
     def laid_out(self, step: "SchedulerOutput") -> None:
-        """The pass goes to the workers."""
         self._in_flight += 1
         self._timed = step if self._in_flight == 1 else None
 
     def end(self, step: "SchedulerOutput") -> TimedPass | None:
-        """The pass is complete."""
         self._in_flight -= 1
         alone = id(self._timed) == id(step)
         self._timed = None

@@ -61,7 +61,6 @@ class PromptPace:
         """Words of late, and how many of them were drafts."""
 
     def begin(self) -> Account:
-        """A request has arrived."""
         return Account(self._held_s)
 
     def room(self, answers: Sequence[Account], prompts: Iterable[Account]) -> int | None:

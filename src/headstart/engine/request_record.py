@@ -65,7 +65,6 @@ class PassRecord:
         self._verdicts: list[Verdict] = []
 
     def hand(self, draft: Draft) -> None:
-        """The next pass verifies this."""
         self._handed = draft
 
     def passed(self, start: int, num_scheduled: int, num_said: int) -> None:
@@ -135,7 +134,6 @@ class RequestRecord:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """What became of its drafts."""
         return self.report.verdicts if self.report else ()
 
     @property
@@ -154,7 +152,6 @@ class RequestRecord:
 
     @property
     def loading(self) -> Span | None:
-        """Reading the clip; none if there was nothing to read."""
         if self.loaded_s <= self.received_s:
             return None
         return Span(Stage.LOAD, self.received_s, self.loaded_s)

@@ -115,7 +115,6 @@ class Engines:
             self._ending = undo.pop_all()
 
     def close(self) -> None:
-        """End both engines."""
         self._ending.close()
 
 

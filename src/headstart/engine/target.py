@@ -29,7 +29,6 @@ from headstart.speculation.drafter import StreamKey
 
 
 def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
-    """Load a target; ``arguments`` are vLLM's own, by its names."""
     from vllm import AsyncEngineArgs
     from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -188,7 +187,6 @@ class Target:
         return LoRARequest(path, number, path)
 
     async def render(self, words: str, clip: Clip, tenant: str, system: str = "") -> Any:
-        """The prompt of a question about a clip."""
         from vllm.exceptions import VLLMClientError
         from vllm.renderers import ChatParams
         from vllm.renderers.inputs.preprocess import parse_model_prompt
@@ -292,7 +290,6 @@ class _Showing:
         asking.on_news = self._show_drafts
 
     def said(self, text: str) -> None:
-        """The target has said this."""
         self._show(self._asking.screen.confirm(text))
         self._show_drafts()
         if self._error is not None:

@@ -40,7 +40,6 @@ class Withheld:
 
     @classmethod
     def of(cls, params: SamplingParams | None, *, verifies_sampled: bool) -> Self:
-        """By the settings of a request."""
         if params is None:
             return cls(from_itself=True)  # not shown to be the same with drafts
         samples = params.temperature > 0 and not verifies_sampled

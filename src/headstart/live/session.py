@@ -180,7 +180,6 @@ class LiveSession:
 
     @property
     def counts(self) -> LiveCounts:
-        """So far."""
         with self._lock:
             standing = [each.counts for each in self._standing]
             return LiveCounts(
@@ -203,7 +202,6 @@ class LiveSession:
         return sum({id(array): array.nbytes for one in held for array in one.arrays()}.values())
 
     def close(self) -> None:
-        """End all standing questions; answers under way are cancelled."""
         self._session.loop.call(self._close)
 
     def _landed(self, landing: Landing) -> None:

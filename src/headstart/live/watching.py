@@ -234,7 +234,6 @@ class _Answers:
 
 
 def _names(given: Sequence[str]) -> list[str]:
-    """The cameras' names, numbered where several are the same."""
     names: list[str] = []
     for name in given:
         alike = sum(each == name for each in given[: len(names)])

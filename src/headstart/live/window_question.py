@@ -32,19 +32,16 @@ class WindowAnswer:
 
     @property
     def text(self) -> str:
-        """The target's words."""
         return self.answer.text
 
     @property
     def first_token_s(self) -> float:
-        """From the last frame to the first token."""
         spans = self.answer.timeline.spans
         first_s = next(span.end_s for span in spans if span.stage is Stage.PREFILL)
         return first_s - self.landed_s
 
     @property
     def wait_s(self) -> float:
-        """From the last frame to the last word."""
         return self.answer.timeline.end_s - self.landed_s
 
 

@@ -63,7 +63,6 @@ class Windows:
 
     @property
     def step_s(self) -> float:
-        """From the start of a window to that of the next."""
         return self.seconds if self.every is None else self.every
 
     def grid(self, origin_us: int) -> "WindowGrid":
@@ -81,7 +80,6 @@ class WindowGrid:
     step_us: int
 
     def start_us(self, number: int) -> int:
-        """When a window begins."""
         return self.origin_us + number * self.step_us
 
     def stop_us(self, number: int) -> int:
@@ -109,7 +107,6 @@ class WindowFrames:
     events: tuple[Events, ...] = ()
 
     def video(self) -> Video:
-        """Its frames, as a clip has them."""
         return Video(np.stack(self.frames), np.array(self.times_us, dtype=np.int64))
 
     def arrays(self) -> Iterator[NDArray[Any]]:
@@ -239,7 +236,6 @@ class GrowingWindows:
         return tuple(self._end(time_us))
 
     def clear(self) -> None:
-        """Forget all frames."""
         self._growing, self._ended = [], []
 
     @property

@@ -120,7 +120,6 @@ class Events:
 
     @classmethod
     def empty(cls, sensor: SensorSize) -> Events:
-        """No events, of a sensor of this size."""
         nothing = np.empty(0, dtype=np.uint16)
         return cls(nothing, nothing, nothing.astype(np.int64), nothing.astype(np.bool_), sensor)
 
@@ -165,7 +164,6 @@ class Events:
         return self[int(start) : max(int(start), int(stop))]
 
     def shifted(self, offset_us: int) -> Events:
-        """The same events with ``offset_us`` added to their times."""
         if len(self) and max(abs(self.t[0] + offset_us), abs(self.t[-1] + offset_us)) > MAX_TIME_US:
             raise MediaError(f"an offset of {offset_us} us is too large; give it in microseconds")
         return Events(self.x, self.y, self.t + offset_us, self.p, self.sensor)

@@ -185,7 +185,6 @@ def frame_times(path: str | Path) -> NDArray[np.int64]:
 
 
 def count_frames(path: str | Path) -> int:
-    """How many frames a file holds; none is decoded."""
     return len(frame_times(path))
 
 

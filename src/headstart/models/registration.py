@@ -16,7 +16,6 @@ IN_PARTS = {
 
 
 def register() -> None:
-    """Register our models with vLLM. Safe to call more than once."""
     from vllm import ModelRegistry
 
     # By name, not by class: importing the classes would start CUDA before vLLM forks.

@@ -116,7 +116,6 @@ class DraftBudget:
         return [*(tokens for tokens in filling if 0 < tokens < most), most]
 
     def spend(self, num_tokens: int) -> None:
-        """A draft of so many tokens is part of this pass."""
         self._tokens += num_tokens
 
     def _computed(self, num_tokens: int) -> int:

@@ -252,7 +252,6 @@ class Cascade:
         return Draft(tokens, source, now_s, len(confirmed), match)
 
     def _drafting(self, tenant: str) -> list[tuple[str, Drafter]]:
-        """The drafters that have not failed for a tenant."""
         return [row for row in self._drafters.items() if not self._has_failed(row[0], tenant)]
 
     def _has_failed(self, source: str, tenant: str) -> bool:

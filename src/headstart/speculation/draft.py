@@ -31,7 +31,6 @@ NOTHING = Draft((), "", 0.0)
 
 
 def num_agreeing(drafted: Sequence[int], said: Sequence[int]) -> int:
-    """How many tokens both begin with."""
     count = 0
     for ours, theirs in zip(drafted, said, strict=False):
         if ours != theirs:

@@ -37,7 +37,6 @@ OPENING, LATER = 0, 1
 
 
 def kind_of(draft: Draft) -> int:
-    """Of a draft; matches are told apart by powers of two."""
     if not draft.start:
         return OPENING
     return LATER + min(draft.match, MAX_MATCH).bit_length()

@@ -42,7 +42,6 @@ class FairTable(Generic[Key, Value]):
         return list(self._tenants.get(tenant, ()))
 
     def remove(self, tenant: str, key: Key) -> None:
-        """Drop an entry, if there is one."""
         entries = self._tenants.get(tenant)
         if entries is not None and key in entries:
             del entries[key]

@@ -44,5 +44,4 @@ class TextVocabulary:
         return tuple(tokens)
 
     def text_suffix(self, tokens: Sequence[int]) -> tuple[int, ...]:
-        """The tokens after the last one that is not text."""
         return self.text_prefix(tokens[::-1])[::-1]

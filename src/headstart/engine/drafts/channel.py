@@ -83,7 +83,6 @@ class DraftChannel:
 def send(
     socket: "zmq.Socket[bytes]", message: messages.ToDraftModel | messages.FromDraftModel
 ) -> bool:
-    """Hand a message over at once, or not at all."""
     try:
         socket.send(messages.encode(message), zmq.NOBLOCK)
     except zmq.Again:
@@ -92,7 +91,6 @@ def send(
 
 
 def receive(socket: "zmq.Socket[bytes]", timeout_s: float = 0.0) -> bytes | None:
-    """The next message, if one comes in time."""
     if timeout_s and not socket.poll(round(timeout_s * 1e3)):
         return None
     # `recv` lets other threads run even if nothing is there, and may wait a millisecond for its
@@ -132,7 +130,6 @@ class ChannelLease:
 
     @classmethod
     def take(cls) -> Self:
-        """Lock a free directory."""
         home = channel_home()
         for number in range(_MAX_CHANNELS):
             directory = home / str(number)

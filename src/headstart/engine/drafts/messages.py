@@ -50,7 +50,6 @@ class Seen(msgspec.Struct, frozen=True, tag=True):
 
     @classmethod
     def of(cls, request: str, name: str, features: Features) -> Self:
-        """Features as they travel."""
         num_tokens, size = features.shape
         return cls(request, name, (num_tokens, size), features.astype("<f2", copy=False).tobytes())
 
@@ -107,7 +106,6 @@ Message = TypeVar("Message")
 
 
 def encode(message: ToDraftModel | FromDraftModel) -> bytes:
-    """A message as it travels."""
     return _encoder.encode(message)
 
 

@@ -39,7 +39,6 @@ class DraftSubscriber:
             del self._subscribers[request]
 
     def close(self) -> None:
-        """End the thread."""
         self._closing.set()
         self._thread.join()
 

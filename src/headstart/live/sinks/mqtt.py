@@ -65,7 +65,6 @@ class MqttPublisher(AnswerSink):
         self._outbox.abandon()
 
     def _look(self) -> None:
-        """Have the thread look at the outbox."""
         with suppress(OSError):  # as many bytes wait as fit, or the thread has ended
             self._waker.send(b"!")
 
@@ -91,7 +90,6 @@ class MqttPublisher(AnswerSink):
         )
 
     def _publish_all(self, connection: MqttConnection) -> None:
-        """Until the outbox is closed and empty."""
         connection.publish(self._status("online"))
         announced = set()
         while not self._outbox.is_over:

@@ -61,7 +61,6 @@ class VideoLlavaProcessingInfo(PicturesProcessingInfo):
     def get_mm_max_tokens_per_item(
         self, seq_len: int, mm_counts: Mapping[str, int]
     ) -> Mapping[str, int]:
-        """The tokens of an item, which is a frame."""
         return {"video": self.get_geometry().tokens_per_picture}
 
 

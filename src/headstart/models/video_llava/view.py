@@ -51,7 +51,6 @@ CHAT_TEMPLATE = (
 
 
 def video_geometry(config: Any) -> PictureGeometry:
-    """The geometry of a clip for a ``VideoLlavaConfig``."""
     if not isinstance(config.vision_feature_layer, int):
         raise ModelConfigError(
             f"vision_feature_layer is {config.vision_feature_layer!r}; Video-LLaVA reads one"

@@ -26,7 +26,6 @@ class Shares:
         self._dealt_s = clock()
 
     def share(self, tenant: str = "") -> "Share":
-        """Another camera's of this tenant's."""
         share = Share(self, tenant)
         with self._lock:
             self._shares.add(share)

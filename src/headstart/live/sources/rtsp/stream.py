@@ -232,7 +232,6 @@ def _head(codec: Codec) -> bytes:
 
 
 def _picture(time_us: int, content: bytes) -> bytes:
-    """One picture, in a cluster of its own."""
     block = _element(0xA3, _TRACK + b"\0\0\0" + content)
     return _element(0x1F43B675, _element(0xE7, _number(max(0, time_us))) + block)
 

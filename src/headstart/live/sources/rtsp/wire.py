@@ -34,7 +34,6 @@ class Message:
 
     @property
     def status(self) -> int | None:
-        """The code of a response; None for a request."""
         words = self.first_line.split()
         is_response = len(words) > 1 and words[0].startswith("RTSP/") and words[1].isdecimal()
         return int(words[1][:3]) if is_response else None
