@@ -9,9 +9,13 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from headstart.speculation.board import MAX_DRAFT_TOKENS, MAX_RESYNC_TOKENS, DraftBoard
+from headstart.speculation.board import (
+    MAX_DRAFT_TOKENS,
+    MAX_RESYNC_TOKENS,
+    DraftBoard,
+    TextVocabulary,
+)
 from headstart.speculation.draft import Draft
-from headstart.speculation.vocabulary import TextVocabulary
 
 MAX_CHARACTERS = 16 * MAX_DRAFT_TOKENS  # what lies beyond is not tokenised
 _ANCHOR = "\n"

@@ -16,10 +16,9 @@ from typing import Any, TextIO
 
 from headstart.doctor.findings import require_engine
 from headstart.drafters.registry import MemoryLimits
-from headstart.engine.cache_room import check_cache_room
 from headstart.engine.draft_model import DraftModel
 from headstart.engine.drafts.channel import ChannelLease, channel_home
-from headstart.engine.engine_resources import EngineResources, few_kernels
+from headstart.engine.engine_resources import EngineResources, check_cache_room, few_kernels
 from headstart.engine.headstart import Headstart
 from headstart.engine.interrupts import interrupts_kept
 from headstart.engine.model import Model, engine_defaults

@@ -121,7 +121,7 @@ import headstart.cli
 from pathlib import Path
 from headstart.errors import DraftingError
 from headstart.drafters.registry import MemoryOptions, build_cascade
-from headstart.speculation.vocabulary import TextVocabulary
+from headstart.speculation.board import TextVocabulary
 try:
     build_cascade(("bridge={tmp_path}",), TextVocabulary(100))
 except DraftingError as error:

@@ -8,8 +8,8 @@ from headstart.drafters.memory_log import RememberedAnswer, read_memory_log, wri
 from headstart.drafters.registry import MemoryOptions, build_cascade
 from headstart.drafters.tenant_memory import MAX_SITE_ANSWERS
 from headstart.errors import DraftingError
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 
 
 def test_what_is_written_is_read(tmp_path):

@@ -7,11 +7,11 @@ import pytest
 from headstart.drafters.memory import Memory
 from headstart.drafters.ngram import Ngram
 from headstart.drafters.remembered import Remembered
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.earnings import MAX_TAKEN_TRIALS
-from headstart.speculation.vocabulary import TextVocabulary
 
 LIE = (70, 71, 72, 73)
 

@@ -8,14 +8,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from headstart.drafters.memory import Memory
+from headstart.drafters.memory import PIECE_TOKENS, Memory
 from headstart.drafters.remembered import Remembered
 from headstart.drafters.stream_memory import StreamMemory, quote
 from headstart.drafters.stream_snapshot import MAX_TOKENS, StreamSnapshot
-from headstart.drafters.taking import PIECE_TOKENS
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 
 FRONT, BACK = StreamKey("north", "front"), StreamKey("north", "back")
 LENGTH = 512

@@ -4,7 +4,7 @@ import pytest
 
 from headstart.doctor.findings import computes_on_cpu
 from headstart.doctor.host_facts import memory_bytes
-from headstart.engine.cache_room import check_cache_room
+from headstart.engine.engine_resources import check_cache_room
 from headstart.errors import EngineStartError
 
 pytestmark = pytest.mark.skipif(not computes_on_cpu(), reason="a GPU's memory is vLLM's to judge")

@@ -16,9 +16,9 @@ from typing import Any
 from headstart.drafters.registry import build_cascade
 from headstart.drafters.remembered import Remembered
 from headstart.drafters.stream_snapshot import StreamSnapshot
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from headstart_server.memory.store import FileStore
 from tests.golden.clock import CLOCK, turned

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from headstart.drafters.memory import Memory
+from headstart.drafters.memory import PIECE_TOKENS, Memory
 from headstart.drafters.stream_memory import question_mark
 from headstart.drafters.stream_snapshot import StreamSnapshot
-from headstart.drafters.taking import PIECE_TOKENS
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from rig.servers import ask, asking, from_memory

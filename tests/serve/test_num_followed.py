@@ -5,9 +5,8 @@ from random import Random
 
 import pytest
 
-from headstart.speculation.board import MAX_DRAFT_TOKENS, DraftBoard
+from headstart.speculation.board import MAX_DRAFT_TOKENS, DraftBoard, TextVocabulary
 from headstart.speculation.draft import Draft
-from headstart.speculation.vocabulary import TextVocabulary
 from headstart_server.prediction import num_followed
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import MAX_JUDGING_S, Cascade
 from headstart.speculation.draft import Verdict
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.expectations import AskingTimes
-from headstart.speculation.vocabulary import TextVocabulary
 
 STEP_S = 0.010
 CAMERA = StreamKey("tenant", "camera")

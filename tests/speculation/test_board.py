@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from headstart.errors import DraftingError
-from headstart.speculation.board import MAX_SOURCES, DraftBoard
+from headstart.speculation.board import MAX_SOURCES, DraftBoard, TextVocabulary
 from headstart.speculation.draft import NOTHING, Draft
-from headstart.speculation.vocabulary import TextVocabulary
 
 TEXT = TextVocabulary.of(1000, special_ids=(0, 1))
 

@@ -6,12 +6,12 @@ import pytest
 from headstart.drafters.memory import Memory
 from headstart.drafters.ngram import Ngram
 from headstart.errors import DraftingError
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.cascade import MAX_FAILED_TENANTS, Cascade
 from headstart.speculation.draft import NOTHING, Draft, Verdict
 from headstart.speculation.drafted_request import MAX_POSTERS
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.expectations import MIN_MEMORY_TOKENS
-from headstart.speculation.vocabulary import TextVocabulary
 from tests.speculation.scripted import Script, Scripted
 
 CAMERA = StreamKey("tenant", "camera")

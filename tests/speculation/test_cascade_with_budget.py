@@ -7,11 +7,11 @@ import pytest
 
 from headstart.drafters.memory import Memory
 from headstart.drafters.ngram import Ngram
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import NOTHING, Draft, Verdict
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 from headstart_research.always_wrong import AlwaysWrong
 
 TEXT = TextVocabulary(1000)

@@ -2,14 +2,14 @@
 
 import pytest
 
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
+from headstart.speculation.drafted_request import FIRST, LONGEST, Resting
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart.speculation.earnings import LATER, OPENING, Judged
 from headstart.speculation.pass_costs import PassCosts
-from headstart.speculation.resting import FIRST, LONGEST, Resting
-from headstart.speculation.vocabulary import TextVocabulary
 from tests.speculation.scripted import Scripted
 
 CAMERA, TEXT = StreamKey("", "camera"), TextVocabulary(1000)

@@ -2,11 +2,11 @@
 
 import pytest
 
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import MAX_MEANWHILE_S, Cascade
 from headstart.speculation.draft import Verdict
 from headstart.speculation.drafter import DraftRequest, Found, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 
 STEP_S = 0.010
 CAMERA = StreamKey("tenant", "camera")

@@ -22,10 +22,10 @@ from headstart.drafters.registry import (
     registration,
 )
 from headstart.errors import ReplayError
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.draft import Draft, Verdict
 from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 from headstart_research.bench.baselines import (
     FiveGram,
     PastOracle,

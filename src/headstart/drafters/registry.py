@@ -17,10 +17,10 @@ from headstart.drafters.memory import DEFAULT_MAX_BYTES, DEFAULT_MAX_TENANT_BYTE
 from headstart.drafters.memory_log import RememberedAnswer, read_memory_log
 from headstart.drafters.ngram import Ngram
 from headstart.errors import DraftingError
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import Drafter
-from headstart.speculation.vocabulary import TextVocabulary
 
 ENTRY_POINTS = "headstart.drafters"
 """The group under which a package registers its drafters: a name, and a `Registration`."""

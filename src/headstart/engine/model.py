@@ -9,7 +9,7 @@ from headstart.engine.model_name import check_name
 from headstart.errors import EngineStartError, ModelConfigError
 from headstart.models.chat import ChatView
 from headstart.models.view import View, view_of
-from headstart.speculation.vocabulary import TextVocabulary
+from headstart.speculation.board import TextVocabulary
 
 # vLLM's own default on a CPU is nearly all of the machine's memory.
 CPU_KV_CACHE_BYTES = 4 * 2**30

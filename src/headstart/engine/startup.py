@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstart.drafters.registry import registration
-from headstart.engine.cache_room import check_cache_room
 from headstart.engine.draft_model import DraftModel
 from headstart.engine.drafts.channel import ChannelLease
 from headstart.engine.drafts.subscriber import DraftSubscriber
-from headstart.engine.engine_resources import EngineResources, few_kernels
+from headstart.engine.engine_resources import EngineResources, check_cache_room, few_kernels
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.model import Model
 from headstart.engine.options import SchedulerOptions, Sources, check_drafting

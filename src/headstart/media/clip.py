@@ -15,8 +15,7 @@ from PIL import Image, ImageOps
 
 from headstart.errors import MediaError
 from headstart.media.digests import digest_arrays
-from headstart.media.event_files import open_recording
-from headstart.media.events import MAX_TIME_US, Events, SensorSize
+from headstart.media.events import MAX_TIME_US, Events, SensorSize, open_recording
 from headstart.media.video import Video
 
 

@@ -18,10 +18,10 @@ from dataclasses import replace
 from math import ceil
 
 from headstart.errors import DraftingError
-from headstart.speculation.board import DraftBoard
+from headstart.speculation.board import DraftBoard, TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import NOTHING, Draft, num_agreeing
-from headstart.speculation.drafted_request import AskedPass, DraftedRequest
+from headstart.speculation.drafted_request import AskedPass, DraftedRequest, Resting
 from headstart.speculation.drafter import (
     Drafter,
     DraftRequest,
@@ -32,8 +32,6 @@ from headstart.speculation.drafter import (
 )
 from headstart.speculation.earnings import Judged, kind_of
 from headstart.speculation.expectations import Expectations, ExpectedSource
-from headstart.speculation.resting import Resting
-from headstart.speculation.vocabulary import TextVocabulary
 
 _log = logging.getLogger(__name__)
 

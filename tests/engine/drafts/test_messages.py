@@ -20,10 +20,10 @@ from headstart.engine.drafts.scheduler_drafts import (
 )
 from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.errors import DraftingError
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 from headstart_research.bridge.pooling import MAX_TOKENS
 from rig.waiting import PATIENCE_S, wait_until
 

@@ -2,9 +2,9 @@
 
 from headstart.drafters.memory import Memory
 from headstart.drafters.stream_snapshot import StreamSnapshot
+from headstart.speculation.board import TextVocabulary
 from headstart.speculation.cascade import Cascade
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.vocabulary import TextVocabulary
 
 KEY = b"0123456789abcdef0123456789abcdef"
 OTHER_KEY = b"fedcba9876543210fedcba9876543210"
