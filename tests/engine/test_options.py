@@ -34,6 +34,17 @@ def test_a_person_may_name_one_alone():
     assert options == SchedulerOptions(Sources(("memory",)))
 
 
+def test_what_a_drafter_takes_is_given_by_its_name_too():
+    sources = Sources.parse({"bridge": "my-bridge", "ngram": False})
+    assert sources.drafters == ("memory", "bridge=my-bridge")
+    assert Sources.parse(sources.as_json()) == sources
+    assert Sources.parse({"bridge": None}) == Sources()
+    with pytest.raises(DraftingError, match="name it as bridge=DIRECTORY"):
+        Sources.parse({"bridge": True})
+    with pytest.raises(DraftingError, match="name it as ranker"):
+        Sources.parse({"ranker": "much"})
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [

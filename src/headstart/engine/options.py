@@ -94,8 +94,10 @@ class Sources:
             raise DraftingError(f"headstart's memory_log is {log!r}: give a path")
         own, chosen = {row.name for row in REGISTERED}, list[str]()
         for name in [name for name in registered if name not in own]:
-            if isinstance(given.get(name), str):
-                chosen.append(f"{name}={given.pop(name)}")
+            value = given.get(name)
+            if value is None or isinstance(value, str):
+                given.pop(name, None)
+                chosen += [f"{name}={value}"] if value else []
         for name, value in given.items():
             if not isinstance(value, bool):
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
