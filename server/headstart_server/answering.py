@@ -57,7 +57,7 @@ class Answering:
         self._decoder = decoder
         self._loader = loader
         self._quota = quota
-        self._tracing = Tracing()
+        self._tracing = Tracing.configured()
         self._threads = ThreadPoolExecutor(NUM_THREADS, thread_name_prefix="requests")
         self._background: set[asyncio.Task[None]] = set()
         self._later(self._gather_times())
@@ -119,8 +119,8 @@ class Answering:
             await self._time_vision(record)
             told["timeline"] = stage_times(record, asking.drafter_timeline())
         await response.finish(told)
-        if self._tracing.on:
-            self._later(self._trace(record))
+        if self._tracing is not None:
+            self._later(self._trace(self._tracing, record))
 
     async def _ask(self, context: RequestContext, body: bytes, response: Response) -> None:
         await self._app(*context.onward(body), response.send)
@@ -141,10 +141,10 @@ class Answering:
             with contextlib.suppress(Exception):
                 await self._engine.gather_times()
 
-    async def _trace(self, record: RequestRecord) -> None:
+    async def _trace(self, tracing: Tracing, record: RequestRecord) -> None:
         if not record.vision_s:
             await self._time_vision(record)
-        self._tracing.tell(record)
+        tracing.tell(record)
 
     def _note(
         self, context: RequestContext, record: RequestRecord, response: Response | None
@@ -172,7 +172,8 @@ class Answering:
         for task in self._background:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._tracing.close()
+        if self._tracing is not None:
+            self._tracing.close()
 
 
 async def _predicted(prediction: tuple[int, ...], record: RequestRecord) -> dict[str, int]:

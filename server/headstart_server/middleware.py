@@ -135,7 +135,8 @@ class HeadstartMiddleware:
         if _remembers(state.engine_client.vllm_config):
             self._memory = _memory(settings, EngineMemory(engine), tokenizer, access_log)
             parts.callback(self._memory.close)
-            listeners.append(self._memory)
+            if settings.memory.store is not None:  # else it hears of nothing that it needs
+                listeners.append(self._memory)
         front_end = _front_end(draft_model, engine, state.args.additional_config, listeners)
         parts.callback(front_end.close)
         uploads, decoder, budget = Uploads(limits), MediaDecoder(pool, limits), MediaBudget(limits)

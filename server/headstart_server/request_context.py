@@ -85,13 +85,9 @@ class RequestContext:
 
         ``count`` is called with the number of bytes kept so far, and may refuse the request too.
         """
-        too_long = RefusedError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"a request may have {max_bytes} bytes; send fewer frames or upload events",
-        )
         stated = self.header(b"content-length")
         if stated.isdecimal() and int(stated[:20]) > _MAX_DISCARDED * max_bytes:
-            raise too_long
+            raise _too_long(max_bytes)
         parts: list[bytes] = []
         while True:
             message = await self.receive()
@@ -102,12 +98,12 @@ class RequestContext:
             if self.num_bytes <= max_bytes:
                 parts.append(message.get("body", b""))
             elif self.num_bytes > _MAX_DISCARDED * max_bytes:
-                raise too_long
+                raise _too_long(max_bytes)
             if not message.get("more_body", False):
                 break
         # Only now: a client that is still sending would not read the refusal.
         if self.num_bytes > max_bytes:
-            raise too_long
+            raise _too_long(max_bytes)
         return b"".join(parts)
 
     def onward(self, body: bytes) -> tuple[Scope, Receive]:
@@ -130,6 +126,13 @@ class RequestContext:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return {**self.scope, "headers": headers}, receive
+
+
+def _too_long(max_bytes: int) -> RefusedError:
+    return RefusedError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        f"a request may have {max_bytes} bytes; send fewer frames or upload events",
+    )
 
 
 class ClientDisconnectedError(Exception):

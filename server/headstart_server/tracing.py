@@ -6,7 +6,7 @@ imported and nothing sent without them.
 
 import os
 import time
-from typing import Any
+from typing import Any, Self
 
 from headstart.engine.request_record import RequestRecord
 
@@ -16,18 +16,29 @@ _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
 class Tracing:
     """Sends in the background; what cannot be sent is dropped by OpenTelemetry."""
 
-    def __init__(self, provider: Any = None) -> None:
-        self._provider = provider if provider is not None else _provider()
-        self._tracer = self._provider.get_tracer("headstart") if self._provider else None
+    def __init__(self, provider: Any) -> None:
+        self._provider, self._tracer = provider, provider.get_tracer("headstart")
 
-    @property
-    def on(self) -> bool:
-        return self._tracer is not None
+    @classmethod
+    def configured(cls) -> Self | None:
+        """As the environment says; none where it says nothing."""
+        if not any(os.environ.get(name) for name in _ENDPOINTS):
+            return None
+        try:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        except ImportError:
+            return None
+        provider = TracerProvider(resource=Resource.create({"service.name": "headstart"}))
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        return cls(provider)
 
     def tell(self, record: RequestRecord) -> None:
         """One answer: a span for the whole and one for each stage in it."""
         timeline = record.timeline()
-        if self._tracer is None or timeline is None:
+        if timeline is None:
             return
         from opentelemetry.trace import set_span_in_context
 
@@ -55,20 +66,4 @@ class Tracing:
         whole.end(end_time=ns(timeline.end_s))
 
     def close(self) -> None:
-        if self._provider is not None:
-            self._provider.shutdown()
-
-
-def _provider() -> Any:
-    if not any(os.environ.get(name) for name in _ENDPOINTS):
-        return None
-    try:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-    except ImportError:
-        return None
-    provider = TracerProvider(resource=Resource.create({"service.name": "headstart"}))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return provider
+        self._provider.shutdown()
