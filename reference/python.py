@@ -9,7 +9,7 @@ _OPENING = """# Python
 What `from headstart import ...` gives. Names of other modules may change from version to
 version, except the interfaces at the end of this page."""
 _GROUPS = {
-    "Asking": ("Headstart", "Session", "Manner", "Sources"),
+    "OpenRequest": ("Headstart", "Session", "RequestOptions", "Sources"),
     "Answers": ("Answer", "Preview", "Confirmed", "Retracted"),
     "Live cameras": ("watch", "LiveSession", "Windows", "WhenChanged", "WindowAnswer"),
     "Clips": ("Clip", "ClipFiles", "Video", "Events"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headstart.live.session import LiveSession
-from headstart.live.windows import Placement, Windows
+from headstart.live.windows import FrameStatus, Windows
 from rig.waiting import wait_until
 
 MAX_TOKENS = 16
@@ -24,7 +24,7 @@ class Camera:
     live: LiveSession
     frames: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def feed(self, frame, time_us, events=None) -> Placement:
+    def feed(self, frame, time_us, events=None) -> FrameStatus:
         self.frames.setdefault(time_us, frame)
         return self.live.feed(frame, time_us, events)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from headstart.engine.front_end import Asking, FrontEnd
+from headstart.engine.front_end import FrontEnd, OpenRequest
 from headstart.engine.request_record import RequestRecord
 from headstart.media.clip import Clip
 from headstart.media.events import Events
@@ -81,7 +81,7 @@ class Answering:
                 stream=question.stream,
                 on_word=let_go,
             )
-            async with self._front_end.asking(question, record) as asking:
+            async with self._front_end.open_request(question, record) as asking:
                 await self._answer(context, parsed, asking, path)
 
     async def _events(self, tenant: str, part: EventPart | None) -> Events | None:
@@ -91,7 +91,7 @@ class Answering:
         return await self._decoder.events(tenant, fetched, part)
 
     async def _answer(
-        self, context: RequestContext, parsed: ParsedRequest, asking: Asking, path: str
+        self, context: RequestContext, parsed: ParsedRequest, asking: OpenRequest, path: str
     ) -> None:
         record, prediction = asking.record, parsed.question.prediction
         options = parsed.options if path == CHAT else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from headstart.answers.preview import Preview
 from headstart.answers.timeline import Timeline
-from headstart.engine.front_end import Asking
+from headstart.engine.front_end import OpenRequest
 from headstart.engine.request_record import RequestRecord
 from headstart_server.asgi import Message, Send, is_event_stream
 
@@ -40,7 +40,7 @@ class Response:
         send: Send,
         request_id: str,
         model: str,
-        asking: Asking | None = None,
+        asking: OpenRequest | None = None,
         count: Callable[[], Awaitable[dict[str, int]]] | None = None,
     ) -> None:
         """With ``asking``, its previews are shown, and `finish` tells of its drafts.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from headstart.answers.preview import Confirmed, Preview, Retracted
     from headstart.engine.headstart import Headstart
     from headstart.engine.options import Sources
-    from headstart.engine.question import Manner
+    from headstart.engine.question import RequestOptions
     from headstart.engine.session import Session
     from headstart.errors import HeadstartError
     from headstart.live.session import LiveSession
@@ -32,7 +32,7 @@ _HOMES = {
     "Headstart": "headstart.engine.headstart",
     "HeadstartError": "headstart.errors",
     "LiveSession": "headstart.live.session",
-    "Manner": "headstart.engine.question",
+    "RequestOptions": "headstart.engine.question",
     "Preview": "headstart.answers.preview",
     "Retracted": "headstart.answers.preview",
     "Session": "headstart.engine.session",
@@ -56,8 +56,8 @@ __all__ = [
     "Headstart",
     "HeadstartError",
     "LiveSession",
-    "Manner",
     "Preview",
+    "RequestOptions",
     "Retracted",
     "Session",
     "Sources",

@@ -41,8 +41,8 @@ class DraftingError(HeadstartError):
     """Drafting was set up in a way that cannot work. A bad draft is never an error."""
 
 
-class MannerError(HeadstartError):
-    """The target cannot be asked in this manner."""
+class RequestOptionsError(HeadstartError):
+    """The target cannot be asked with these options."""
 
 
 class QuestionError(HeadstartError):

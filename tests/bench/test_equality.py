@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 from headstart.engine.target import _margins
 from headstart_research.bench.equality import (
     ALONE,
@@ -28,18 +28,18 @@ class Logprob(NamedTuple):
 
 
 class Lent:
-    """The engine of the whole test session; everybody asks it in one manner."""
+    """The engine of the whole test session; everybody asks it in one options."""
 
     def __init__(self, engine: Headstart, **sampling: float) -> None:
         self._engine, self._sampling = engine, sampling
 
-    def session(self, stream: str, tenant: str = "", manner: Manner | None = None):
-        if manner is not None:
+    def session(self, stream: str, tenant: str = "", options: RequestOptions | None = None):
+        if options is not None:
             # vLLM's client ends where it is to rank tokens without text, which small models have.
             raise RuntimeError("cannot rank tokens")
         # Each engine of a comparison has caches of its own.
         tenant = f"{tenant}, {self._sampling}"
-        return self._engine.session(stream, tenant, Manner(sampling=self._sampling))
+        return self._engine.session(stream, tenant, RequestOptions(sampling=self._sampling))
 
     def __enter__(self) -> "Lent":
         return self

@@ -27,7 +27,7 @@ from headstart.live.sinks.outbox import DeliveryCounts
 from headstart.live.sources.source import SourceCounts
 from headstart.live.watching import WatchCounts
 from headstart.live.window_question import WindowAnswer
-from headstart.live.windows import Placement
+from headstart.live.windows import FrameStatus
 from headstart_lab.street import street_video
 from headstart_research.bench.log import read_log
 from rig.mosquitto import HAS_BROKER, Broker, Subscriber
@@ -92,7 +92,7 @@ def test_a_broker_can_be_named_where_other_users_do_not_see_its_password(street)
 
 
 def counts(asked=0, skipped=0, dropped=0, unread=0, **of_source):
-    live = LiveCounts({Placement.TAKEN: 8}, 0, asked, asked, skipped, dropped, unread)
+    live = LiveCounts({FrameStatus.TAKEN: 8}, 0, asked, asked, skipped, dropped, unread)
     return WatchCounts(SourceCounts(**of_source), live)
 
 

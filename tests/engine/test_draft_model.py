@@ -58,7 +58,7 @@ def test_one_of_somebody_elses_is_asked_what_is_drafted_for_and_told_the_end():
 
     async def ask(words, **options):
         record = RequestRecord(words, time.monotonic(), time.monotonic())
-        async with front_end.asking(Question(words, **options), record):
+        async with front_end.open_request(Question(words, **options), record):
             record.finish_reason = "stop"
 
     asyncio.run(ask("What?"))

@@ -14,7 +14,7 @@ from tokenizers.decoders import DecodeStream
 from headstart.answers.preview import Confirmed, Preview, Retracted
 from headstart.engine.drafts.messages import Drafted
 from headstart.engine.front_end import FrontEnd
-from headstart.engine.question import Manner, Question
+from headstart.engine.question import Question, RequestOptions
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.engine.session import Session
@@ -39,7 +39,7 @@ def ask(headstart):
         async def under_way():
             now_s = time.monotonic()
             record = RequestRecord("id", now_s, now_s)
-            async with front_end.asking(Question("What?", **options), record) as asking:
+            async with front_end.open_request(Question("What?", **options), record) as asking:
                 return await check(asking, record.token_ids)
 
         return headstart.loop.submit(under_way()).result(60)
@@ -160,7 +160,7 @@ def test_who_logs_is_told_of_each_question_when_it_is_over(headstart, rng):
 
     front_end = FrontEnd(headstart.target.front_end.engine, None, listeners=[Listener()])
     target = Target(headstart.target.view, front_end)
-    session = Session(target, headstart.loop, StreamKey("north", "camera"), Manner())
+    session = Session(target, headstart.loop, StreamKey("north", "camera"), RequestOptions())
     (asked,) = random_asked(rng, 1)
     clip = Clip(Video.from_frames(asked.frames, fps=8))
     answer = session.ask(clip, "What?", max_tokens=6)
@@ -188,8 +188,8 @@ class Drafting(FrontEnd):
     tokens = (30, 31)
 
     @contextlib.asynccontextmanager
-    async def asking(self, question, record):
-        async with super().asking(question, record) as asking:
+    async def open_request(self, question, record):
+        async with super().open_request(question, record) as asking:
             asking.hear(drafted(self.tokens))
             self.last = asking
             yield asking
@@ -199,7 +199,9 @@ class Drafting(FrontEnd):
 def drafting(headstart, rng):
     """A target whose questions are drafted for, and one about a clip that wants to see it."""
     front_end = Drafting(headstart.target.front_end.engine, None)
-    session = Session(Target(headstart.target.view, front_end), headstart.loop, None, Manner())
+    session = Session(
+        Target(headstart.target.view, front_end), headstart.loop, None, RequestOptions()
+    )
     (asked,) = random_asked(rng, 1)
     question = session.question(Video.from_frames(asked.frames, fps=8), "What?", 8, None)
     return session.target, replace(question, previews=True)

@@ -10,7 +10,7 @@ import pytest
 from headstart import Video
 from headstart.errors import LiveError
 from headstart.live.session import LiveSession
-from headstart.live.windows import Placement, Windows
+from headstart.live.windows import FrameStatus, Windows
 from headstart.media.events import Events, SensorSize
 from rig.camera import (
     BLOCK,
@@ -107,15 +107,15 @@ def test_frames_late_doubled_missing_and_of_another_size(open_camera, expected, 
     standing = camera.live.standing(QUESTION, max_tokens=MAX_TOKENS)
     other = np.zeros((40, 50, 3), np.uint8)
     arriving = [
-        (frames[0], 0, Placement.TAKEN),
-        (frames[1], 300_000, Placement.SPARE),
-        (frames[2], 2_100_000, Placement.TAKEN),
-        (frames[3], 1_200_000, Placement.LATE),  # its slot was empty, and stays so
-        (frames[4], 2_100_000, Placement.DOUBLED),
-        (other, 3_000_000, Placement.MISFIT),
-        (frames[5], 3_500_000, Placement.TAKEN),
-        (frames[6], 6_999_999, Placement.TAKEN),
-        (frames[7], 8_000_000, Placement.TAKEN),
+        (frames[0], 0, FrameStatus.TAKEN),
+        (frames[1], 300_000, FrameStatus.SPARE),
+        (frames[2], 2_100_000, FrameStatus.TAKEN),
+        (frames[3], 1_200_000, FrameStatus.LATE),  # its slot was empty, and stays so
+        (frames[4], 2_100_000, FrameStatus.DOUBLED),
+        (other, 3_000_000, FrameStatus.MISFIT),
+        (frames[5], 3_500_000, FrameStatus.TAKEN),
+        (frames[6], 6_999_999, FrameStatus.TAKEN),
+        (frames[7], 8_000_000, FrameStatus.TAKEN),
     ]
     for frame, time_us, placement in arriving:
         assert camera.feed(frame, time_us) is placement
@@ -128,7 +128,7 @@ def test_frames_late_doubled_missing_and_of_another_size(open_camera, expected, 
     assert counts.missing == 4 + 7
     assert counts.frames == {
         **{placement: 1 for _, _, placement in arriving},
-        Placement.TAKEN: 5,
+        FrameStatus.TAKEN: 5,
     }
 
 

@@ -14,7 +14,7 @@ from headstart.live import session as session_module
 from headstart.live import standing as standing_module
 from headstart.live.standing import StandingQuestion
 from headstart.live.window_question import WindowQuestion
-from headstart.live.windows import Placement, Windows
+from headstart.live.windows import FrameStatus, Windows
 from rig.camera import (
     MAX_TOKENS,
     NUM_SLOTS,
@@ -107,7 +107,9 @@ def assert_nothing_is_left(headstart):
         ]
 
     def is_live(name):
-        return name.startswith(("Standing", "Feeder", "LiveSession", "WindowQuestion", "Target"))
+        return name.startswith(
+            ("Standing", "WindowPrefiller", "LiveSession", "WindowQuestion", "Target")
+        )
 
     wait_until(lambda: not any(map(is_live, in_loop(headstart, names))))
     wait_until(lambda: forget_prefixes(headstart))
@@ -175,7 +177,7 @@ def test_after_the_end_nobody_waits(open_camera, rng):
     closed = open_camera()
     closed.live.close()
     assert list(closed.live.standing(QUESTION)) == []
-    assert closed.feed(random_clip(rng, 1)[0], 0) is Placement.TAKEN  # and goes nowhere
+    assert closed.feed(random_clip(rng, 1)[0], 0) is FrameStatus.TAKEN  # and goes nowhere
 
 
 def test_a_camera_that_stops_is_answered_about_by_the_clock(
@@ -189,8 +191,8 @@ def test_a_camera_that_stops_is_answered_about_by_the_clock(
     answer = next(standing)  # no frame ends this window
     assert answer.answer.token_ids == expected(camera.clip(answer, [0, 500_000]))
     assert answer.asked_s - answer.landed_s >= 0.3
-    assert camera.feed(frames[2], 600_000) is Placement.LATE
-    assert camera.feed(frames[3], 900_000) is Placement.TAKEN
+    assert camera.feed(frames[2], 600_000) is FrameStatus.LATE
+    assert camera.feed(frames[3], 900_000) is FrameStatus.TAKEN
     answer = next(standing)
     assert answer.start_us == 800_000
     assert answer.answer.token_ids == expected(camera.clip(answer, [900_000]))

@@ -16,7 +16,7 @@ from headstart.errors import HeadstartError, LiveError, MediaError
 from headstart.live import watching as watching_module
 from headstart.live.sources.reconnecting import Reconnecting
 from headstart.live.sources.source import Arrival, BufferedSource, SourceCounts
-from headstart.live.windows import Placement, Windows
+from headstart.live.windows import FrameStatus, Windows
 from headstart_lab.street import street_video
 from rig.waiting import wait_until
 from tests.models.oracle import Asked
@@ -268,7 +268,7 @@ def test_a_camera_that_is_unplugged_and_back_is_watched_on(headstart, rng):
     assert starts[0] == 0
     assert starts[-1] >= 2_000_000  # of the second connection
     counts = answers.counts["plug"]
-    assert counts.live.frames[Placement.TAKEN] >= 12
+    assert counts.live.frames[FrameStatus.TAKEN] >= 12
     assert (counts.source.reconnects, counts.source.frames) == (1, 24)
 
 

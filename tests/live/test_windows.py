@@ -10,7 +10,7 @@ import pytest
 
 from headstart.errors import LiveError, MediaError
 from headstart.live.sources.source import Arrival
-from headstart.live.windows import MAX_GROWING, GrowingWindows, Placement, Windows
+from headstart.live.windows import MAX_GROWING, FrameStatus, GrowingWindows, Windows
 from headstart.media.events import Events, SensorSize
 from rig.rough_camera import taken
 
@@ -30,13 +30,13 @@ def land(windows, *times_s):
     return [windows.land(picture(), round(time_s * SECOND_US), time_s) for time_s in times_s]
 
 
-def placements(landings) -> list[Placement]:
+def placements(landings) -> list[FrameStatus]:
     return [landing.placement for landing in landings]
 
 
 def test_a_window_has_as_many_slots_as_the_target_is_shown_frames():
     *growing, last = land(tumbling(), 0, 0.25, 0.5, 0.75)
-    assert placements([*growing, last]) == [Placement.TAKEN] * 4
+    assert placements([*growing, last]) == [FrameStatus.TAKEN] * 4
     assert [len(each.growing[0].frames) for each in growing] == [1, 2, 3]
     assert not any(each.ended for each in growing)
     assert last.growing == ()
@@ -48,7 +48,7 @@ def test_a_window_has_as_many_slots_as_the_target_is_shown_frames():
 
 def test_a_slot_takes_the_first_frame_that_falls_into_it():
     landings = land(tumbling(), 0, 0.1, 0.24, 0.3, 0.49, 0.999)
-    taken, spare = Placement.TAKEN, Placement.SPARE
+    taken, spare = FrameStatus.TAKEN, FrameStatus.SPARE
     assert placements(landings) == [taken, spare, spare, taken, spare, taken]
     (window,) = landings[-1].ended
     assert window.times_us == (0, 300_000, 999_000)
@@ -82,15 +82,15 @@ def test_frames_after_a_full_window_are_spare_until_the_next_begins():
     windows = tumbling()
     land(windows, 0, 0.25, 0.5, 0.75)
     landings = land(windows, 0.8, 0.9, 1.0)
-    assert placements(landings) == [Placement.SPARE, Placement.SPARE, Placement.TAKEN]
+    assert placements(landings) == [FrameStatus.SPARE, FrameStatus.SPARE, FrameStatus.TAKEN]
     assert [len(landing.growing) for landing in landings] == [0, 0, 1]
 
 
 def test_a_frame_older_than_the_newest_is_late_and_one_of_its_time_is_doubled():
     windows = tumbling()
     landings = land(windows, 0, 0.5, 0.5, 0.3, 0.499999, 0.75)
-    taken, late = Placement.TAKEN, Placement.LATE
-    assert placements(landings) == [taken, taken, Placement.DOUBLED, late, late, taken]
+    taken, late = FrameStatus.TAKEN, FrameStatus.LATE
+    assert placements(landings) == [taken, taken, FrameStatus.DOUBLED, late, late, taken]
     assert landings[-1].ended[0].times_us == (0, 500_000, 750_000)
     assert windows.num_missing == 1
 
@@ -101,9 +101,9 @@ def test_a_frame_of_a_window_that_was_ended_is_late():
     (window,) = windows.end_before(SECOND_US)
     assert window.times_us == (0,)
     assert placements(land(windows, 0.5, 0.9, 1.0)) == [
-        Placement.LATE,
-        Placement.LATE,
-        Placement.TAKEN,
+        FrameStatus.LATE,
+        FrameStatus.LATE,
+        FrameStatus.TAKEN,
     ]
     assert windows.num_missing == 3
 
@@ -121,10 +121,10 @@ def test_a_frame_of_another_size_waits_for_the_next_window():
     windows = tumbling()
     land(windows, 0)
     other = picture(size=(8, 6))
-    assert windows.land(other, 300_000, 0.3).placement is Placement.MISFIT
-    assert windows.land(picture(), 400_000, 0.4).placement is Placement.TAKEN
+    assert windows.land(other, 300_000, 0.3).placement is FrameStatus.MISFIT
+    assert windows.land(picture(), 400_000, 0.4).placement is FrameStatus.TAKEN
     landing = windows.land(other, SECOND_US, 1.0)
-    assert landing.placement is Placement.TAKEN
+    assert landing.placement is FrameStatus.TAKEN
     assert landing.growing[0].frames[0].shape == other.shape
     assert [frame.shape for frame in landing.ended[0].frames] == [(4, 6, 3)] * 2
 
@@ -175,7 +175,7 @@ def test_stepping_windows_share_their_frames():
 def test_a_frame_that_one_window_takes_is_taken_though_another_has_its_slot_filled():
     windows = GrowingWindows(Windows(2, every=0.75), 4)
     # 0.6 has the slot of the first window; 0.75 begins the second.
-    assert placements(land(windows, 0, 0.6, 0.75)) == [Placement.TAKEN] * 3
+    assert placements(land(windows, 0, 0.6, 0.75)) == [FrameStatus.TAKEN] * 3
 
 
 def test_events_go_to_every_window_that_grows_those_of_spare_frames_too():
@@ -271,13 +271,13 @@ def test_whatever_arrives_windows_only_append_and_nothing_is_lost_count_of(seed)
     for number, (time_us, size) in enumerate(arriving):
         landing = windows.land(picture(number, size), time_us, float(number))
         counted[landing.placement] += 1
-        if landing.placement is Placement.TAKEN:
+        if landing.placement is FrameStatus.TAKEN:
             taken_us.add(time_us)
         ended += landing.ended
         assert len(landing.growing) <= math.ceil(length_us / step_us)
         for window in (*landing.growing, *landing.ended):
             snapshots.setdefault(window.number, []).append(window)
-        if landing.placement is Placement.TAKEN:
+        if landing.placement is FrameStatus.TAKEN:
             seen_us = time_us - windows.asked_about.start_us
             from_first_us = time_us - arriving[0][0]
             assert min(from_first_us, length_us - step_us) <= seen_us < length_us
@@ -308,8 +308,8 @@ def test_a_lost_frame_drops_its_window_whole_and_no_other():
     landing = windows.lose(round(0.5 * SECOND_US))
     assert (landing.lost, landing.ended, landing.growing) == ((0,), (), ())
     late, first, *_, last = land(windows, 0.75, 1.0, 1.25, 1.5, 1.75)
-    assert late.placement is Placement.LATE
-    assert first.placement is Placement.TAKEN
+    assert late.placement is FrameStatus.LATE
+    assert first.placement is FrameStatus.TAKEN
     assert [(one.number, len(one.frames)) for one in last.ended] == [(1, 4)]
     assert windows.num_missing == 0, "the slots of a dropped window are not missing"
 
@@ -383,5 +383,5 @@ def test_windows_are_lost_as_their_grid_foresees(every):
                 continue
             placement = windows.land(picture(), time_us, 0.0).placement
             if lost_us < time_us < grid.start_us(hit.stop):
-                assert placement is not Placement.TAKEN, "it belongs to lost windows only"
+                assert placement is not FrameStatus.TAKEN, "it belongs to lost windows only"
         assert lost <= set(hit), "others only those that were full"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from headstart import Clip, Headstart, Manner, Sources, Video
+from headstart import Clip, Headstart, RequestOptions, Sources, Video
 from headstart.live.session import LiveSession
 from headstart.live.windows import Windows
 from rig.camera import SLOT_US, WINDOW_S, Camera, feed_slowly, forget_prefixes
@@ -123,7 +123,7 @@ class AnyChatTarget:
             clip = Clip(video, pictures=pictures)
             expected = oracle.answer(clip, QUESTIONS[1], MAX_TOKENS, system)
             for headstart in (target.bare, target.ours):
-                told = headstart.session("told", manner=Manner(system))
+                told = headstart.session("told", options=RequestOptions(system))
                 answer = told.ask(clip, QUESTIONS[1], max_tokens=MAX_TOKENS)
                 assert answer.token_ids == expected
             plain = target.ours.ask(clip, QUESTIONS[1], max_tokens=MAX_TOKENS)
@@ -134,7 +134,7 @@ class AnyChatTarget:
         video = random_video(rng)
         plain, unlike = (
             [
-                headstart.session("s", manner=Manner(sampling=sampling))
+                headstart.session("s", options=RequestOptions(sampling=sampling))
                 .ask(video, QUESTIONS[2], max_tokens=MAX_TOKENS)
                 .token_ids
                 for headstart in (target.bare, target.ours, target.ours)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from headstart import Clip, Manner, Video
+from headstart import Clip, RequestOptions, Video
 from tests.models.chat_target import (
     ENGINE,
     MAX_TOKENS,
@@ -56,9 +56,9 @@ class TestQwen3Vl(FramesAsItems):
         save_adapter(tmp_path)
         video, answers = random_video(rng), set()
         for lora in (None, tmp_path):
-            manner = Manner(lora=lora)
+            options = RequestOptions(lora=lora)
             said = {
-                headstart.session(f"adapter {lora}", manner=manner)
+                headstart.session(f"adapter {lora}", options=options)
                 .ask(video, QUESTIONS[0], max_tokens=MAX_TOKENS)
                 .token_ids
                 for headstart in (target.bare, target.ours, target.ours)

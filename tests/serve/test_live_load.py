@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headstart.live.windows import GrowingWindows, Placement, Windows
+from headstart.live.windows import FrameStatus, GrowingWindows, Windows
 from rig.film import Film
 from rig.live_camera import NUM_SLOTS, QUESTION, jpegs
 from rig.live_load import Answers, Round, over_http, over_http_at_once, over_sockets
@@ -28,7 +28,7 @@ def test_a_window_takes_exactly_the_frames_that_are_shown():
             # The picture's bytes in place of its pixels: the grid does not look at them.
             frame = np.frombuffer(slot.picture[:1200], np.uint8).reshape(20, 20, 3)
             landing = growing.land(frame, slot.time_us, now_s=0.0)
-            assert landing.placement is Placement.TAKEN
+            assert landing.placement is FrameStatus.TAKEN
             assert bool(landing.ended) == slot.is_last
             ended += [(slot.window, window) for window in landing.ended]
         assert [number for number, _ in ended] == list(shown.windows)

@@ -472,7 +472,7 @@ def test_17_a_client_that_does_not_read_holds_nothing(tmp_path):
 
 @engine
 def test_20_a_video_that_crashes_its_decoder_ends_nothing_else(server, north, south, clips):
-    """Found by `tests.soak.serve_fuzz_valid`, not by the review."""
+    """Match by `tests.soak.serve_fuzz_valid`, not by the review."""
     body = asking(clips / "street.mp4", "Is anybody there?")
     held = server.engine().pid
     for kind in ("video/avi", "video/mp4"):
@@ -487,7 +487,7 @@ def test_20_a_video_that_crashes_its_decoder_ends_nothing_else(server, north, so
 
 @engine
 def test_21_no_ordinary_field_ends_the_engine(server, north, south, clips):
-    """Found by `tests.soak.serve_fuzz_valid`: vLLM 0.32 on a CPU ended over the first of these."""
+    """Match by `tests.soak.serve_fuzz_valid`: vLLM 0.32 on a CPU ended over the first of these."""
     body = asking(clips / "street.mp4", "What may be said?", max_tokens=3)
     held = server.engine().pid
     for sampling in (

@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
 from headstart.speculation.draft import Draft
-from headstart.speculation.earnings import LATER, OPENING, Earnings, Judged, kind_of
+from headstart.speculation.earnings import LATER, OPENING, Earnings, Judged, draft_kind
 
 
 @dataclass(frozen=True)
@@ -27,21 +27,21 @@ def draft(start: int, match: int) -> Draft:
 
 
 def test_kinds_are_how_an_answer_begins_and_how_long_a_match_found_the_rest():
-    assert kind_of(draft(0, 1)) == OPENING
-    assert kind_of(draft(7, 0)) == LATER
-    by_match = [kind_of(draft(40, match)) for match in (1, 2, 3, 4, 7, 8, 31, 32, 99)]
+    assert draft_kind(draft(0, 1)) == OPENING
+    assert draft_kind(draft(7, 0)) == LATER
+    by_match = [draft_kind(draft(40, match)) for match in (1, 2, 3, 4, 7, 8, 31, 32, 99)]
     assert by_match == [2, 3, 3, 4, 4, 5, 6, 6, 6]
 
 
 def test_a_short_match_is_not_believed_because_long_ones_were_right():
     earnings, camera = Earnings(), Stream("tenant", "camera")
-    long, short = kind_of(draft(40, 16)), kind_of(draft(40, 1))
+    long, short = draft_kind(draft(40, 16)), draft_kind(draft(40, 1))
     for _ in range(20):
         earnings.credit("memory", camera, [Judged(long, 32, 30), Judged(short, 32, 1)])
     assert earnings.survival("memory", camera, long)[20] > 0.4
     assert earnings.survival("memory", camera, short)[3] < 0.1
     # A match of a length never seen is expected to be as later drafts are together.
-    middle = earnings.survival("memory", camera, kind_of(draft(40, 5)))
+    middle = earnings.survival("memory", camera, draft_kind(draft(40, 5)))
     assert middle == earnings.survival("memory", camera, LATER)
     assert 0.3 < middle[3] < 0.7
     # Whether to ask is decided by the best that may come, in which order by the usual.

@@ -5,7 +5,7 @@ import pytest
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest, StreamKey
-from headstart.speculation.earnings import Judged, kind_of
+from headstart.speculation.earnings import Judged, draft_kind
 from headstart.speculation.expectations import Expectations
 
 STEP_S = 0.010
@@ -45,28 +45,28 @@ def asks_bridge(made, in_hand, max_tokens=32, request=REQUEST):
 def test_a_sure_copy_is_followed_without_asking_who_takes_time():
     made, sure = expectations(), found(32)
     for source in ("memory", "bridge"):
-        earned(made, source, kind_of(sure), 32, 32)
+        earned(made, source, draft_kind(sure), 32, 32)
     assert not asks_bridge(made, sure)
 
 
 def test_an_unsure_copy_is_not():
     made, sure, unsure = expectations(), found(32), found(32, match=1)
-    earned(made, "memory", kind_of(sure), 32, 32)
-    earned(made, "memory", kind_of(unsure), 32, 2)
+    earned(made, "memory", draft_kind(sure), 32, 32)
+    earned(made, "memory", draft_kind(unsure), 32, 2)
     for draft in (sure, unsure):
-        earned(made, "bridge", kind_of(draft), 32, 12)
+        earned(made, "bridge", draft_kind(draft), 32, 12)
     assert asks_bridge(made, unsure)
     assert not asks_bridge(made, sure)
 
 
 def test_where_a_remembered_answer_ends_little_is_left_to_win():
     made, whole, end = expectations(), found(32), found(4)
-    earned(made, "memory", kind_of(whole), 32, 12)
-    earned(made, "bridge", kind_of(whole), 32, 24)
+    earned(made, "memory", draft_kind(whole), 32, 12)
+    earned(made, "bridge", draft_kind(whole), 32, 24)
     assert asks_bridge(made, whole)
     assert not asks_bridge(made, end)
     # Of a source that remembers no answers, a short draft does not say that there is an end.
-    earned(made, "ngram", kind_of(end), 32, 12)
+    earned(made, "ngram", draft_kind(end), 32, 12)
     assert asks_bridge(made, found(4, source="ngram"))
     # Nor does memory's, where it was asked for no more.
     changed = DraftRequest("r", CAMERA, "q", change=0.5)
@@ -75,10 +75,10 @@ def test_where_a_remembered_answer_ends_little_is_left_to_win():
 
 def test_with_nothing_in_hand_a_draft_must_be_worth_its_time():
     made = expectations()
-    earned(made, "bridge", kind_of(NOTHING_YET), 8, 1)
+    earned(made, "bridge", draft_kind(NOTHING_YET), 8, 1)
     assert asks_bridge(made, NOTHING_YET)
     slow = expectations(later_s=3 * STEP_S)
-    earned(slow, "bridge", kind_of(NOTHING_YET), 8, 1)
+    earned(slow, "bridge", draft_kind(NOTHING_YET), 8, 1)
     assert not asks_bridge(slow, NOTHING_YET)
 
 
@@ -94,28 +94,28 @@ def test_the_time_before_the_first_token_has_a_price_of_its_own():
     }
     opening, later = found(32, 1, start=0), found(32, 1, start=5)
     for draft in (opening, later):
-        earned(made, "memory", kind_of(draft), 32, 20)
-        earned(made, "bridge", kind_of(draft), 32, 21)
+        earned(made, "memory", draft_kind(draft), 32, 20)
+        earned(made, "bridge", draft_kind(draft), 32, 21)
     assert not asks_bridge(made, opening)
     assert asks_bridge(made, later)
 
 
 def test_a_gain_that_hardly_pays_for_the_wait_is_not_waited_for():
     made, later = expectations(later_s=0.8 * STEP_S), found(32, 1)
-    earned(made, "memory", kind_of(later), 8, 3)
-    earned(made, "bridge", kind_of(later), 8, 4)
+    earned(made, "memory", draft_kind(later), 8, 3)
+    earned(made, "bridge", draft_kind(later), 8, 4)
     assert not asks_bridge(made, later, 8)
     quicker = expectations(later_s=0.4 * STEP_S)
-    earned(quicker, "memory", kind_of(later), 8, 3)
-    earned(quicker, "bridge", kind_of(later), 8, 4)
+    earned(quicker, "memory", draft_kind(later), 8, 3)
+    earned(quicker, "bridge", draft_kind(later), 8, 4)
     assert asks_bridge(quicker, later, 8)
 
 
 def test_who_takes_no_time_comes_first_however_little_it_earned():
     made = expectations()
-    earned(made, "bridge", kind_of(NOTHING_YET), 32, 30)
-    earned(made, "memory", kind_of(NOTHING_YET), 32, 1)
-    earned(made, "ngram", kind_of(NOTHING_YET), 32, 3)
+    earned(made, "bridge", draft_kind(NOTHING_YET), 32, 30)
+    earned(made, "memory", draft_kind(NOTHING_YET), 32, 1)
+    earned(made, "ngram", draft_kind(NOTHING_YET), 32, 3)
     order = made.order(REQUEST, ["memory", "ngram", "bridge"], is_opening=False)
     assert [source.name for source in order] == ["ngram", "memory", "bridge"]
 
@@ -123,9 +123,9 @@ def test_who_takes_no_time_comes_first_however_little_it_earned():
 def test_without_a_budget_time_has_no_price():
     made = Expectations(frozenset({"memory"}), None)
     made.asking.note("bridge", False, 10.0)
-    earned(made, "bridge", kind_of(NOTHING_YET), 32, 30)
-    earned(made, "memory", kind_of(NOTHING_YET), 32, 1)
+    earned(made, "bridge", draft_kind(NOTHING_YET), 32, 30)
+    earned(made, "memory", draft_kind(NOTHING_YET), 32, 1)
     order = made.order(REQUEST, ["memory", "bridge"], is_opening=False)
     assert [source.name for source in order] == ["bridge", "memory"]
     assert asks_bridge(made, found(32))
-    assert made.num_worth(REQUEST, found(32)) == 32
+    assert made.paying_length(REQUEST, found(32)) == 32

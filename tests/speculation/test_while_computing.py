@@ -6,7 +6,7 @@ from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import MAX_MEANWHILE_S, Cascade
 from headstart.speculation.draft import Verdict
-from headstart.speculation.drafter import DraftRequest, Found, StreamKey
+from headstart.speculation.drafter import DraftRequest, Match, StreamKey
 
 STEP_S = 0.010
 CAMERA = StreamKey("tenant", "camera")
@@ -119,15 +119,15 @@ def test_a_draft_that_is_not_worth_verifying_still_tells_how_sure_others_can_be(
         def propose(self, request_id, confirmed, max_tokens):
             at = len(confirmed)
             if at < 20:
-                return Found([at, at + 1], 8)
-            return () if at % 5 else Found([999], 1)
+                return Match([at, at + 1], 8)
+            return () if at % 5 else Match([999], 1)
 
     class Copying(Slow):
         """Follows the short match too, and knows what comes next where there is none."""
 
         def propose(self, request_id, confirmed, max_tokens):
             known = super().propose(request_id, confirmed, max_tokens)
-            return known if len(confirmed) % 5 else Found([999], 1)
+            return known if len(confirmed) % 5 else Match([999], 1)
 
     slow = Copying(1, 0.2 * STEP_S, clock)
     cascade = made(clock, Matching(0), slow)

@@ -16,7 +16,7 @@ from typing import Any
 from headstart.answers.answer import Answer
 from headstart.engine.headstart import Headstart
 from headstart.engine.options import Sources
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 from headstart_research.bench.asker import Asker, FrameByFrame, WholeClip
 from headstart_research.bench.methods import Method
 from headstart_research.bench.result import BARE
@@ -159,7 +159,7 @@ def _margins(
     """How far ahead of the next likely token bare vLLM's own was, as far as it says so."""
     found: dict[Place, float] = {}
     with suppress(Exception):  # the comparison itself is complete
-        ranked = bare.session("camera", "margins", Manner(sampling={"logprobs": 2}))
+        ranked = bare.session("camera", "margins", RequestOptions(sampling={"logprobs": 2}))
         for clip, token in places:
             item, before = items[clip], own[clip].token_ids[:token]
             said = ranked.ask(item.clip, item.question, max_tokens=token + 1)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headstart.drafters.memory import Memory
-from headstart.speculation.drafter import DraftRequest, Features, Found
+from headstart.speculation.drafter import DraftRequest, Features, Match
 from headstart_research.bridge.context import (
     NO_TOKEN,
     EarlierAnswer,
@@ -83,13 +83,13 @@ class BridgedAnswer:
                 self._seen[feature.name] = tokens
                 self._has_looked = False
 
-    def draft(self, memory: Memory, confirmed: Sequence[int], max_tokens: int) -> Found:
+    def draft(self, memory: Memory, confirmed: Sequence[int], max_tokens: int) -> Match:
         """How the answer may go on, and by how many tokens memory found its part of it."""
         # There is room for so many in a sequence; longer answers are left to others.
         most = self._bridge.config.max_answer_tokens - 1
         max_tokens = min(max_tokens, most - len(confirmed))
         if max_tokens < 1:
-            return Found((), 0)
+            return Match((), 0)
         known, reading = list(confirmed), self.open()
         target_ids = self._bridge.vocabulary.target_ids
         self._keep(reading, _num_common(self._said, known), with_mark=True)
@@ -112,19 +112,19 @@ class BridgedAnswer:
                 known.append(token if follows and token is not None else guess)
                 chance *= sure if known[-1] == guess else max(1.0 - sure, 1e-3)
                 if known[-1] in self._end_ids or len(known) - len(confirmed) >= max_tokens:
-                    return Found(known[len(confirmed) :], first_match)
+                    return Match(known[len(confirmed) :], first_match)
                 if not follows or chance < MIN_CHANCE:
                     break
             match += len(ahead)
-            copy = Found(copy[len(ahead) :], match) if follows else Found((), 0)
+            copy = Match(copy[len(ahead) :], match) if follows else Match((), 0)
             self._keep(reading, _num_common(self._said, known), with_mark=True)
-        return Found(known[len(confirmed) :], first_match)
+        return Match(known[len(confirmed) :], first_match)
 
-    def _copied(self, memory: Memory, known: Sequence[int]) -> Found:
+    def _copied(self, memory: Memory, known: Sequence[int]) -> Match:
         """What memory would say next, and by how many tokens it found that."""
         most = self._bridge.config.max_answer_tokens - len(known)
         found = memory.propose(self.request.id, known, most)
-        return found if isinstance(found, Found) else Found(found, 0)
+        return found if isinstance(found, Match) else Match(found, 0)
 
     def _keep(self, reading: "Reading", num_said: int, *, with_mark: bool) -> None:
         """Forget what was read beyond so many tokens of the answer."""
@@ -156,7 +156,7 @@ class BridgedAnswer:
             if place < num_known:
                 found = memory.propose(self.request.id, tokens[:place], 1)
                 token = found[0] if found else NO_TOKEN
-                length = found.match if isinstance(found, Found) else 0
+                length = found.match if isinstance(found, Match) else 0
             else:
                 token = followed[place] if place < len(followed) else NO_TOKEN
                 length = match + place - num_known

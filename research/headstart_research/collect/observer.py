@@ -15,7 +15,7 @@ from headstart.doctor.findings import require_engine
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.model import Model
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 from headstart.engine.startup import model_arguments
 from headstart.engine.target import Target, start_engine
 from headstart.errors import CollectError
@@ -102,7 +102,7 @@ class Observer:
     async def _say(self, words: str, engine_input: Any, max_tokens: int) -> Said:
         from vllm.sampling_params import RequestOutputKind
 
-        params = Manner().params(
+        params = RequestOptions().params(
             max_tokens=max_tokens, detokenize=False, output_kind=RequestOutputKind.FINAL_ONLY
         )
         prompt_ids = tuple(engine_input["prompt_token_ids"])

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from functools import cache
 
-from headstart.speculation.drafter import Found
+from headstart.speculation.drafter import Match
 from headstart_research.ranker.answer_log import COMMON_AFTER, AnswerLog, as_said
 from headstart_research.ranker.following import follow
 from headstart_research.ranker.learner import Learner
@@ -42,7 +42,7 @@ class RankedTenant:
         limit = min(max_tokens, MAX_DRAFT)
         weights = self.learner.weights if len(confirmed) else MEMORY
         drafted, match = follow(log.arrays, weights, asked, said, limit)
-        return Found(drafted.tolist(), match)
+        return Match(drafted.tolist(), match)
 
     def learn(self, stream: str, question: str, answer: Sequence[int]) -> bool:
         """Remember an answer; False if it cannot be one."""

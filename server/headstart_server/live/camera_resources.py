@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from headstart.engine.headstart import Headstart
 from headstart.engine.loop_thread import EngineLoop
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 from headstart.engine.session import Session
 from headstart.engine.target import Target
 from headstart.speculation.drafter import StreamKey
@@ -74,11 +74,11 @@ class CameraSlots:
             metrics.TURNED_AWAY.labels("tenant").inc()
             raise too_much("too many of your live cameras are connected")
         self._admission.memory.admit()
-        manner = Manner(wanted.system)
+        options = RequestOptions(wanted.system)
         resources = CameraResources(
             TenantContext(tenant, self._admission, self._decoder, self._room, self._limits),
-            Session(self._target, self._loop, StreamKey(tenant, wanted.stream), manner),
-            self._bare.session(wanted.stream, tenant, manner) if self._bare else None,
+            Session(self._target, self._loop, StreamKey(tenant, wanted.stream), options),
+            self._bare.session(wanted.stream, tenant, options) if self._bare else None,
         )
         self._taken[tenant] += 1
         metrics.count_cameras(tenant, self._taken[tenant], self._taken.total())

@@ -12,7 +12,7 @@ from headstart.answers.answer import Answer
 from headstart.answers.timeline import Stage
 from headstart.engine.session import Session
 from headstart.live.window_question import WindowQuestion
-from headstart.live.windows import WindowFrames
+from headstart.live.windows import Window
 from headstart_server.live.messages import Message
 
 
@@ -25,10 +25,10 @@ class Comparison:
         """``tell`` gets what is sent to the client, and the answer of vLLM alone."""
         self._bare, self._question, self._tell = bare, question, tell
         self._number = 0
-        self._next: tuple[int, WindowFrames, Answer] | None = None
+        self._next: tuple[int, Window, Answer] | None = None
         self._asking: asyncio.Task[None] | None = None
 
-    def offer(self, window: WindowFrames, ours: Answer) -> None:
+    def offer(self, window: Window, ours: Answer) -> None:
         """The next window is answered."""
         self._number += 1
         self._next = self._number, window, ours

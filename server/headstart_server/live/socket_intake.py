@@ -19,7 +19,7 @@ import numpy as np
 from headstart.errors import MediaError
 from headstart.live.session import LiveSession
 from headstart.live.sources.pace import MAX_APART_US
-from headstart.live.windows import Placement
+from headstart.live.windows import FrameStatus
 from headstart.media.annex_b import Codec
 from headstart.media.events import MAX_TIME_US, Events, SensorSize
 from headstart_client.wire import Media, MediaKind, unpack_events
@@ -115,7 +115,7 @@ class SocketIntake(WindowIntake):
             )
         if self.newest_us is not None and media.time_us <= self.newest_us:
             same = media.time_us == self.newest_us
-            self._placed[Placement.DOUBLED if same else Placement.LATE] += 1
+            self._placed[FrameStatus.DOUBLED if same else FrameStatus.LATE] += 1
             self.cut()
             self._tell_if_far_ahead(self.newest_us, media.time_us)
             return

@@ -26,7 +26,7 @@ class Answer:
     drafter_timeline: Timeline | None = None
     """Of the drafter's engine, on the same clock, up to its last draft that arrived in time."""
     margins: tuple[float, ...] = ()
-    """By how many nats each token was likelier than the next likely one, where the manner's
+    """By how many nats each token was likelier than the next likely one, where the options'
     sampling asks for two ``logprobs`` or more and the answer was not streamed."""
 
     @property

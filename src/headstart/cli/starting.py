@@ -14,7 +14,7 @@ from headstart.cli.options import AskSettings
 from headstart.cli.settings import engine_arguments, named_values
 from headstart.cli.terminal import Terminal, divert, is_verbose, quieten
 from headstart.engine.interrupts import interrupts_kept
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 
 if TYPE_CHECKING:
     from headstart.engine.headstart import Headstart
@@ -113,7 +113,7 @@ def start_headstart(
     sampling: Sequence[str] | None = None,
 ) -> "Headstart":
     """A running engine. While it starts, a terminal shows that it does, and in which part."""
-    manner = Manner(settings.system, named_values(sampling, "--sampling"), settings.lora)
+    options = RequestOptions(settings.system, named_values(sampling, "--sampling"), settings.lora)
     arguments, beside = engine_arguments(vllm)
     if settings.lora is not None:
         arguments = {"enable_lora": True, **arguments}
@@ -129,7 +129,7 @@ def start_headstart(
             target,
             draft_model=by_name(draft_model, {**quiet, **beside}) if draft_model else None,
             max_draft_tokens=settings.max_draft_tokens,
-            manner=manner,
+            options=options,
             num_frames=num_frames,
             vllm={**quiet, **arguments},
         )

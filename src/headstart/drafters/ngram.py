@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Sequence
 
-from headstart.speculation.drafter import DraftRequest, Found
+from headstart.speculation.drafter import DraftRequest, Match
 
 MAX_MATCH = 4
 MIN_MATCH = 2  # one token alone repeats by chance
@@ -30,7 +30,7 @@ class Ngram:
         # Where a few tokens do not occur again, more do not either.
         while length <= MAX_MATCH and (found := _latest(data, length, text.itemsize)):
             stop, length = found, length + 1
-        return Found(text[stop : stop + max(0, max_tokens)], length - 1) if stop else ()
+        return Match(text[stop : stop + max(0, max_tokens)], length - 1) if stop else ()
 
     def finish(self, request_id: str, answer: Sequence[int]) -> None:
         self._prompts.pop(request_id, None)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.drafters.contexts import Contexts, hash_endings
-from headstart.speculation.drafter import Found
+from headstart.speculation.drafter import Match
 
 _BYTES = 4
 
@@ -224,7 +224,7 @@ class StreamMemory:
 
 def quote(
     memories: Sequence[StreamMemory], question: str, confirmed: Sequence[int], max_tokens: int
-) -> Found:
+) -> Match:
     """Copy, piece after piece, what followed the longest recent match.
 
     The first memory comes first: of a further one only a context is looked up that is longer than
@@ -248,7 +248,7 @@ def quote(
             break
         first_match = first_match or longest
         said += piece.following(place, missing)
-    return Found(said[known:], first_match)
+    return Match(said[known:], first_match)
 
 
 def _depths(starts: NDArray[np.int64], num_tokens: int) -> NDArray[np.int64]:

@@ -93,13 +93,15 @@ class FrontEnd:
             listener.asked(question)
 
     @contextlib.asynccontextmanager
-    async def asking(self, question: Question, record: RequestRecord) -> AsyncIterator["Asking"]:
+    async def open_request(
+        self, question: Question, record: RequestRecord
+    ) -> AsyncIterator["OpenRequest"]:
         """Have a question drafted and recorded until the block is left.
 
         Inside the block the caller generates, with the tags of what this yields. Its clip is the
         stream's last one from now on.
         """
-        asking = Asking(question, record, self.engine, await self._change(question))
+        asking = OpenRequest(question, record, self.engine, await self._change(question))
         with contextlib.ExitStack() as block:
             self.announce(question)
             for listener in self._listeners:
@@ -127,7 +129,7 @@ class FrontEnd:
             self.drafts.close()
 
 
-class Asking:
+class OpenRequest:
     """One question under way: what the drafters expect, and what is shown of it."""
 
     def __init__(

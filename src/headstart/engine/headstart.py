@@ -16,7 +16,7 @@ from headstart.engine.draft_model import draft_model as draft_model_of
 from headstart.engine.loop_thread import LoopThread
 from headstart.engine.model import Model
 from headstart.engine.options import Sources
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 from headstart.engine.session import Session
 from headstart.errors import DraftingError
 from headstart.speculation.drafter import StreamKey
@@ -37,7 +37,7 @@ class Headstart(Session):
         draft_model: DraftModel | str | Path | None = None,
         sources: Sources = Sources(),  # noqa: B008 - frozen
         max_draft_tokens: int = 32,
-        manner: Manner = Manner(),  # noqa: B008 - frozen
+        options: RequestOptions = RequestOptions(),  # noqa: B008 - frozen
         num_frames: int | None = None,
         vllm: Mapping[str, Any] | None = None,
     ) -> None:
@@ -47,7 +47,7 @@ class Headstart(Session):
         says of the same clip, ``max_draft_tokens`` at a time; with 0, vLLM's scheduler is left as
         it is. A draft model given by name is one of those that packages beside headstart bring;
         where there is a bridge, only its tower is run, to show the bridge what it sees. All is
-        asked in ``manner``, where a session has none of its own. Of a clip or a live window the
+        asked in ``options``, where a session has none of its own. Of a clip or a live window the
         target is shown ``num_frames``: its own number, or 8 where it has none.
         """
         require_engine()
@@ -63,12 +63,14 @@ class Headstart(Session):
         model = Model.checked(target, num_frames)
         self._engines = Engines(model, draft_model, sources, max_draft_tokens, vllm or {})
         self._thread = LoopThread()
-        super().__init__(self._engines.target, self._thread, None, manner)
+        super().__init__(self._engines.target, self._thread, None, options)
 
-    def session(self, stream: str, tenant: str = "", manner: Manner | None = None) -> Session:
+    def session(
+        self, stream: str, tenant: str = "", options: RequestOptions | None = None
+    ) -> Session:
         """One camera's stream, whose answers draft its next ones and those of its tenant."""
         key = StreamKey(tenant, stream)
-        return Session(self.target, self.loop, key, self.manner if manner is None else manner)
+        return Session(self.target, self.loop, key, self.options if options is None else options)
 
     def close(self) -> None:
         """End vLLM's processes. What is still being answered is lost."""

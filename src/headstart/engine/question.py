@@ -8,7 +8,7 @@ from typing import Any
 
 from headstart.answers.timeline import Span
 from headstart.engine.request_tags import RequestTags
-from headstart.errors import MannerError, SchemaError
+from headstart.errors import RequestOptionsError, SchemaError
 from headstart.media.clip import Clip
 from headstart.speculation.drafter import StreamKey
 
@@ -16,8 +16,8 @@ _TAKEN = ("max_tokens", "structured_outputs", "output_kind", "extra_args", "n", 
 
 
 @dataclass(frozen=True)
-class Manner:
-    """Of all questions of a session. What is computed of a clip in one manner serves no other."""
+class RequestOptions:
+    """Of all questions of a session. What is computed of a clip under some serves under no others."""
 
     system: str = ""
     """A system prompt."""
@@ -30,12 +30,12 @@ class Manner:
     def __post_init__(self) -> None:
         taken = [name for name in _TAKEN if name in self.sampling]
         if taken:
-            raise MannerError(
+            raise RequestOptionsError(
                 f"sampling cannot set {', '.join(taken)}: headstart does. The length and the"
                 " schema of an answer are given with its question"
             )
         if self.lora is not None and not Path(self.lora).is_dir():
-            raise MannerError(f"{self.lora} is no directory: give that of a LoRA adapter")
+            raise RequestOptionsError(f"{self.lora} is no directory: give that of a LoRA adapter")
 
     def params(self, **more: Any) -> Any:
         """vLLM's sampling parameters: these, and what each request adds."""
@@ -44,7 +44,7 @@ class Manner:
         try:
             return SamplingParams(**{"temperature": 0.0, **self.sampling, **more})
         except (TypeError, ValueError) as error:
-            raise MannerError(
+            raise RequestOptionsError(
                 f"vLLM does not take the sampling parameters: {error}. They are those of its"
                 " SamplingParams, e.g. temperature=0.7"
             ) from error
@@ -60,7 +60,7 @@ class Question:
     max_tokens: int = 256
     stream: StreamKey | None = None
     tenant: str = ""
-    manner: Manner = field(default_factory=Manner)
+    options: RequestOptions = field(default_factory=RequestOptions)
     loading: Span | None = None
     schema: str | None = None
     """The JSON schema that the answer must follow, as text. Over HTTP vLLM gets it itself."""

@@ -11,7 +11,7 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Confirmed, Preview, Retracted, Shown
 from headstart.answers.timeline import Span, Stage
 from headstart.engine.loop_thread import EngineLoop
-from headstart.engine.question import Manner, Question, schema_text
+from headstart.engine.question import Question, RequestOptions, schema_text
 from headstart.media.clip import Clip, ClipFiles
 from headstart.media.events import Events
 from headstart.media.video import Video
@@ -33,10 +33,10 @@ class Session:
     """
 
     def __init__(
-        self, target: "Target", loop: EngineLoop, key: StreamKey | None, manner: Manner
+        self, target: "Target", loop: EngineLoop, key: StreamKey | None, options: RequestOptions
     ) -> None:
         self.key = key
-        self.manner = manner
+        self.options = options
         self.target = target
         self.loop = loop
 
@@ -127,7 +127,7 @@ class Session:
             max_tokens,
             self.key,
             tenant="" if self.key is None else self.key.tenant,
-            manner=self.manner,
+            options=self.options,
             loading=loading,
             schema=text,
             is_free=text is None,

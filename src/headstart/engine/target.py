@@ -15,12 +15,12 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Timeline
 from headstart.engine.engine_client import EngineClient, chosen_settings
-from headstart.engine.feeder import Feed, Feeder
-from headstart.engine.front_end import Asking, FrontEnd
+from headstart.engine.front_end import FrontEnd, OpenRequest
 from headstart.engine.model import Model, engine_defaults
-from headstart.engine.question import Manner, Question
+from headstart.engine.question import Question, RequestOptions
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
+from headstart.engine.window_prefiller import PrefillStep, WindowPrefiller
 from headstart.errors import EngineStartError, QuestionError, SchemaError
 from headstart.media.clip import Clip
 from headstart.models.ownership import owned_names
@@ -54,7 +54,7 @@ class Target:
         """``on_fed`` is told how many tokens of a stream were computed before their question."""
         self.view = view
         self.front_end = front_end
-        self.feeder = Feeder(self.prefill)
+        self.feeder = WindowPrefiller(self.prefill)
         self._engine = front_end.engine
         self._on_fed = on_fed
         self._adapters: dict[str, int] = {}
@@ -83,7 +83,7 @@ class Target:
         text, last = "", None
         async with contextlib.AsyncExitStack() as block:
             block.enter_context(self.feeder.answering())
-            asking = await block.enter_async_context(self.front_end.asking(question, record))
+            asking = await block.enter_async_context(self.front_end.open_request(question, record))
             showing = None if on_shown is None else _Showing(asking, on_shown)
             streams = on_shown is not None
             outputs = await self._generate(question, asking.tags, record, streams)
@@ -117,8 +117,8 @@ class Target:
         """vLLM's outputs, which begin to come when they are first asked for."""
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
-        schema, clip, manner = question.schema, question.clip or Clip(), question.manner
-        params = manner.params(
+        schema, clip, options = question.schema, question.clip or Clip(), question.options
+        params = options.params(
             max_tokens=question.max_tokens,
             output_kind=RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY,
             structured_outputs=None if schema is None else StructuredOutputsParams(json=schema),
@@ -126,12 +126,12 @@ class Target:
         )
         if schema is not None:
             self._check_schema(params)
-        engine_input = await self.render(question.words, clip, question.tenant, manner.system)
+        engine_input = await self.render(question.words, clip, question.tenant, options.system)
         return self._engine.generate(
             engine_input,
             params,
             f"headstart-{record.request_id}",
-            lora_request=self._adapter(manner),
+            lora_request=self._adapter(options),
         )
 
     @property
@@ -140,7 +140,7 @@ class Target:
         cached: bool = self._engine.vllm_config.cache_config.enable_prefix_caching
         return cached and self.view.frames_per_item is not None
 
-    async def prefill(self, feed: Feed) -> None:
+    async def prefill(self, feed: PrefillStep) -> None:
         """Compute the prompt up to these frames, which vLLM then keeps as long as it has room.
 
         No question is known yet. The prompt ends with the last frame, and the token that vLLM says
@@ -149,8 +149,8 @@ class Target:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        tenant, manner = feed.stream.tenant, feed.manner
-        engine_input = await self.render("", Clip(feed.video), tenant, manner.system)
+        tenant, options = feed.stream.tenant, feed.options
+        engine_input = await self.render("", Clip(feed.video), tenant, options.system)
         stop = max(
             place.offset + place.length
             for places in engine_input["mm_placeholders"].values()
@@ -171,18 +171,18 @@ class Target:
                 engine_input,
                 params,
                 f"feed-{record.request_id}",
-                lora_request=self._adapter(manner),
+                lora_request=self._adapter(options),
             ):
                 pass
         self._on_fed(feed.stream, record.num_tokens - record.num_cached_tokens)
 
-    def _adapter(self, manner: Manner) -> Any:
-        """The manner's adapter as vLLM takes it, each under a number of its own."""
+    def _adapter(self, options: RequestOptions) -> Any:
+        """The options's adapter as vLLM takes it, each under a number of its own."""
         from vllm.lora.request import LoRARequest
 
-        if manner.lora is None:
+        if options.lora is None:
             return None
-        path = str(manner.lora)
+        path = str(options.lora)
         number = self._adapters.setdefault(path, len(self._adapters) + 1)
         return LoRARequest(path, number, path)
 
@@ -283,7 +283,7 @@ def _accepted(completion: Any, num_tokens: int) -> tuple[int, ...]:
 class _Showing:
     """Hands on what is shown of one answer: its words as they are said, drafted ones before."""
 
-    def __init__(self, asking: Asking, on_shown: Callable[[Shown], None]) -> None:
+    def __init__(self, asking: OpenRequest, on_shown: Callable[[Shown], None]) -> None:
         self._asking = asking
         self._on_shown = on_shown
         self._error: Exception | None = None

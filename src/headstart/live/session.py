@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
-from headstart.engine.feeder import FeedLane
 from headstart.engine.session import Session
+from headstart.engine.window_prefiller import PrefillLane
 from headstart.errors import LiveError
 from headstart.live.standing import StandingQuestion
 from headstart.live.when import Always, When
 from headstart.live.window_question import WindowAnswer, WindowQuestion
-from headstart.live.windows import GrowingWindows, Landing, Placement, WindowFrames, Windows
+from headstart.live.windows import FrameEffect, FrameStatus, GrowingWindows, Window, Windows
 from headstart.media.events import Events
 
 PATIENCE_S = 1.0
@@ -42,7 +42,7 @@ NUM_FED = 2
 class LiveCounts:
     """What became of the frames and windows of a session."""
 
-    frames: Mapping[Placement, int]
+    frames: Mapping[FrameStatus, int]
     missing: int
     """Slots of windows for which no frame came."""
     windows: int
@@ -90,14 +90,14 @@ class LiveSession:
         self._when: When = when or Always()
         self._lock = RLock()
         self._growing = GrowingWindows(windows, num_frames)
-        self._placed: Counter[Placement] = Counter()
+        self._placed: Counter[FrameStatus] = Counter()
         self._num_windows = self._num_skipped = self._num_lost = 0
         # Written in the engine's event loop only, and under the lock, since others read them.
         self._standing: list[StandingQuestion] = []
-        self._latest: WindowFrames | None = None
+        self._latest: Window | None = None
         # From here on, used in that loop only.
-        self._current: tuple[WindowFrames, ...] = ()
-        self._lanes: dict[int, FeedLane] = {}
+        self._current: tuple[Window, ...] = ()
+        self._lanes: dict[int, PrefillLane] = {}
         self._first_frame = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._is_ended = False
@@ -105,14 +105,14 @@ class LiveSession:
 
     def feed(
         self, frame: NDArray[np.uint8], time_us: int, events: Events | None = None
-    ) -> Placement:
+    ) -> FrameStatus:
         """Take a frame, ``time_us`` on the camera's clock, and the events since the last one."""
         with self._lock:
             now_s = time.monotonic()
             self._when.note(time_us, events)
             landing = self._growing.land(frame, time_us, now_s, events)
             self._placed[landing.placement] += 1
-            if landing.placement is Placement.TAKEN or landing.ended:
+            if landing.placement is FrameStatus.TAKEN or landing.ended:
                 self._session.loop.call(self._landed, landing)
         return landing.placement
 
@@ -130,7 +130,7 @@ class LiveSession:
         """No frame comes any more: windows that still grow end as they are."""
         with self._lock:
             ended = self._growing.end_before(NEVER_US)
-            self._session.loop.call(self._landed, Landing(Placement.LATE, (), ended))
+            self._session.loop.call(self._landed, FrameEffect(FrameStatus.LATE, (), ended))
             self._session.loop.call(self._end_standing)
 
     def ask(
@@ -165,7 +165,7 @@ class LiveSession:
         max_tokens: int = 256,
         schema: Mapping[str, Any] | None = None,
         on_shown: Callable[[Shown], None] | None = None,
-        on_answer: Callable[[WindowFrames, Answer], None] | None = None,
+        on_answer: Callable[[Window, Answer], None] | None = None,
     ) -> StandingQuestion:
         """Ask about every window when it ends; iterate over what this returns for the answers.
 
@@ -204,7 +204,7 @@ class LiveSession:
     def close(self) -> None:
         self._session.loop.call(self._close)
 
-    def _landed(self, landing: Landing) -> None:
+    def _landed(self, landing: FrameEffect) -> None:
         if self._is_closed:
             return
         if landing.growing or landing.ended:
@@ -222,7 +222,7 @@ class LiveSession:
                 self._offer(window)
         self._wait_for_the_end()
 
-    def _end_window(self, window: WindowFrames) -> None:
+    def _end_window(self, window: Window) -> None:
         has_standing = self._has_standing
         if has_standing:
             self._withdraw(window)
@@ -244,24 +244,24 @@ class LiveSession:
     def _has_standing(self) -> bool:
         return any(standing.is_open for standing in self._standing)
 
-    def _is_wanted(self, window: WindowFrames) -> bool:
+    def _is_wanted(self, window: Window) -> bool:
         if not self._has_standing:
             return True
         with self._lock:
             return self._when.is_wanted(window.start_us, window.stop_us)
 
-    def _offer(self, window: WindowFrames) -> None:
+    def _offer(self, window: Window) -> None:
         if self._is_fed:
             for number in [number for number in self._lanes if number < window.number - NUM_FED]:
                 self._target.feeder.withdraw(self._lanes.pop(number))
             per_item = self._target.view.frames_per_item or 1
-            lane = FeedLane(self._key, self._session.manner, per_item)
+            lane = PrefillLane(self._key, self._session.options, per_item)
             lane = self._lanes.setdefault(window.number, lane)
             with self._lock:
                 urgency = self._when.urgency
             self._target.feeder.offer(lane, window.frames, window.times_us, urgency)
 
-    def _withdraw(self, window: WindowFrames) -> None:
+    def _withdraw(self, window: Window) -> None:
         if (lane := self._lanes.pop(window.number, None)) is not None:
             self._target.feeder.withdraw(lane)
 
@@ -281,7 +281,7 @@ class LiveSession:
     def _end_by_the_clock(self, stop_us: int) -> None:
         with self._lock:
             ended = self._growing.end_before(stop_us)
-        self._landed(Landing(Placement.LATE, self._current, ended))
+        self._landed(FrameEffect(FrameStatus.LATE, self._current, ended))
 
     async def _ask(self, asked: WindowQuestion) -> WindowAnswer:
         await self._first_frame.wait()

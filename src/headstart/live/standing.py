@@ -8,7 +8,7 @@ from threading import RLock
 
 from headstart.engine.session import Session
 from headstart.live.window_question import WindowAnswer, WindowQuestion
-from headstart.live.windows import WindowFrames
+from headstart.live.windows import Window
 
 LOOK_S = 1.0
 """How often a reader that waits looks whether there is still an engine."""
@@ -42,8 +42,8 @@ class StandingQuestion:
         self._answers: queue.SimpleQueue[WindowAnswer | BaseException | None] = queue.SimpleQueue()
         self._news = asyncio.Event()
         """Set, in the loop, when something was put into the queue."""
-        self._waiting: WindowFrames | None = None
-        self._under_way: WindowFrames | None = None
+        self._waiting: Window | None = None
+        self._under_way: Window | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_ending = False
 
@@ -95,12 +95,12 @@ class StandingQuestion:
         self._answers.put(None)  # the engine, and its loop with it, may have ended before
 
     @property
-    def held(self) -> tuple[WindowFrames, ...]:
+    def held(self) -> tuple[Window, ...]:
         """The windows whose frames are still needed. From any thread."""
         with self._lock:
             return tuple(one for one in (self._waiting, self._under_way) if one is not None)
 
-    def offer(self, window: WindowFrames) -> None:
+    def offer(self, window: Window) -> None:
         """A window has ended. In the engine's event loop, as all that follows."""
         if self._is_ending:
             return
@@ -142,7 +142,7 @@ class StandingQuestion:
         self._answers.put(answer)
         self._news.set()
 
-    async def _answer(self, window: WindowFrames) -> None:
+    async def _answer(self, window: Window) -> None:
         try:
             self._put(await self._asked.answer(self._session, window))
         except Exception as error:

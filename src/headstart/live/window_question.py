@@ -10,7 +10,7 @@ from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Stage
 from headstart.engine.session import Session
-from headstart.live.windows import WindowFrames
+from headstart.live.windows import Window
 from headstart.media.clip import Clip
 
 
@@ -53,9 +53,9 @@ class WindowQuestion:
     max_tokens: int = 256
     schema: Mapping[str, Any] | None = None
     on_shown: Callable[[Shown], None] | None = None
-    on_answer: Callable[[WindowFrames, Answer], None] | None = None
+    on_answer: Callable[[Window, Answer], None] | None = None
 
-    async def answer(self, session: Session, window: WindowFrames) -> WindowAnswer:
+    async def answer(self, session: Session, window: Window) -> WindowAnswer:
         """Ask the target about a window, in the engine's event loop."""
         asked_s = time.monotonic()
         if window.events:
@@ -77,7 +77,7 @@ class WindowQuestion:
             answer=answer,
         )
 
-    def _about(self, session: Session, window: WindowFrames) -> Any:
+    def _about(self, session: Session, window: Window) -> Any:
         clip = Clip(window.video(), window.all_events())
         question = session.question(clip, self.words, self.max_tokens, self.schema)
         return replace(question, previews=self.on_shown is not None)

@@ -21,7 +21,7 @@ MAX_GROWING = 8
 """Windows of a stream that grow at the same time."""
 
 
-class Placement(StrEnum):
+class FrameStatus(StrEnum):
     """What became of a frame."""
 
     TAKEN = "taken"
@@ -94,7 +94,7 @@ class WindowGrid:
 
 
 @dataclass(frozen=True, eq=False)
-class WindowFrames:
+class Window:
     """What has landed of a window."""
 
     number: int
@@ -133,19 +133,19 @@ class _Growing:
 
     def take(
         self, frame: NDArray[np.uint8], time_us: int, num_slots: int, now_s: float
-    ) -> Placement:
+    ) -> FrameStatus:
         slot = (time_us - self.start_us) * num_slots // (self.stop_us - self.start_us)
         if slot <= self.last_slot:
-            return Placement.SPARE
+            return FrameStatus.SPARE
         if self.frames and frame.shape != self.frames[0].shape:
-            return Placement.MISFIT
+            return FrameStatus.MISFIT
         self.frames.append(frame)
         self.times_us.append(time_us)
         self.last_slot, self.landed_s = slot, now_s
-        return Placement.TAKEN
+        return FrameStatus.TAKEN
 
-    def so_far(self) -> WindowFrames:
-        return WindowFrames(
+    def so_far(self) -> Window:
+        return Window(
             self.number,
             self.start_us,
             self.stop_us,
@@ -157,13 +157,13 @@ class _Growing:
 
 
 @dataclass(frozen=True, eq=False)
-class Landing:
+class FrameEffect:
     """What a frame has changed."""
 
-    placement: Placement
-    growing: tuple[WindowFrames, ...] = ()
+    placement: FrameStatus
+    growing: tuple[Window, ...] = ()
     """The windows that still grow and have frames, the oldest first."""
-    ended: tuple[WindowFrames, ...] = ()
+    ended: tuple[Window, ...] = ()
     """Those that ended: full, or passed by. The oldest first."""
     lost: tuple[int, ...] = ()
     """The numbers of those that were dropped since a frame of theirs was lost."""
@@ -183,13 +183,13 @@ class GrowingWindows:
         self._num_begun = 0
         self._full_until_us = 0
         self._growing: list[_Growing] = []
-        self._ended: list[WindowFrames] = []
+        self._ended: list[Window] = []
         self.num_missing = 0
         """Slots without a frame, of all windows that ended."""
 
     def land(
         self, frame: NDArray[np.uint8], time_us: int, now_s: float, events: Events | None = None
-    ) -> Landing:
+    ) -> FrameEffect:
         """Put a frame into the slots it falls into. The frame is copied if it is taken."""
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or 0 in frame.shape:
             raise MediaError(
@@ -197,7 +197,7 @@ class GrowingWindows:
             )
         if self._newest_us is not None and time_us <= self._newest_us:
             is_same = time_us == self._newest_us
-            return self._landing(Placement.DOUBLED if is_same else Placement.LATE)
+            return self._landing(FrameStatus.DOUBLED if is_same else FrameStatus.LATE)
         self._newest_us = time_us
         ended = self._end(time_us)
         self._begin(time_us)
@@ -210,14 +210,14 @@ class GrowingWindows:
         full = [one for one in self._growing if one.last_slot == self._num_slots - 1]
         ended += [self._close(window) for window in full]
         # Without a window that grows, either its frames are complete or it was ended before.
-        usual = Placement.SPARE if time_us < self._full_until_us else Placement.LATE
-        order = (Placement.TAKEN, Placement.MISFIT, Placement.SPARE)
+        usual = FrameStatus.SPARE if time_us < self._full_until_us else FrameStatus.LATE
+        order = (FrameStatus.TAKEN, FrameStatus.MISFIT, FrameStatus.SPARE)
         placement = next((each for each in order if each in placements), usual)
         if full:
             self._full_until_us = full[-1].stop_us
         return self._landing(placement, ended)
 
-    def lose(self, time_us: int) -> Landing:
+    def lose(self, time_us: int) -> FrameEffect:
         """A frame was lost on its way: drop every window that it falls into, and all its frames.
 
         A window that was full before has ended, and is whole. Frames of a dropped window may still
@@ -228,10 +228,10 @@ class GrowingWindows:
         self._begin(time_us)
         lost = [window for window in self._growing if window.start_us <= time_us]
         self._growing = [window for window in self._growing if window.start_us > time_us]
-        landing = self._landing(Placement.LATE, ended)
+        landing = self._landing(FrameStatus.LATE, ended)
         return replace(landing, lost=tuple(window.number for window in lost))
 
-    def end_before(self, time_us: int) -> tuple[WindowFrames, ...]:
+    def end_before(self, time_us: int) -> tuple[Window, ...]:
         """End the windows whose time is over by then; their empty slots stay empty."""
         return tuple(self._end(time_us))
 
@@ -239,7 +239,7 @@ class GrowingWindows:
         self._growing, self._ended = [], []
 
     @property
-    def asked_about(self) -> WindowFrames | None:
+    def asked_about(self) -> Window | None:
         """What a question is about now: the oldest window whose time is not over by the newest
         frame, ended or not; none before the first frame."""
         growing = (window.so_far() for window in self._growing if window.frames)
@@ -248,7 +248,7 @@ class GrowingWindows:
         return min((*ended, *growing), key=lambda window: window.number, default=None)
 
     @property
-    def held(self) -> tuple[WindowFrames, ...]:
+    def held(self) -> tuple[Window, ...]:
         """The windows whose frames are still kept here."""
         return (*(window.so_far() for window in self._growing), *self._ended)
 
@@ -271,11 +271,11 @@ class GrowingWindows:
             self._growing.append(_Growing(number, start_us, stop_us))
         self._num_begun = max(self._num_begun, numbers.stop)
 
-    def _end(self, time_us: int) -> list[WindowFrames]:
+    def _end(self, time_us: int) -> list[Window]:
         over = [window for window in self._growing if window.stop_us <= time_us]
         return [self._close(window) for window in over]
 
-    def _close(self, window: _Growing) -> WindowFrames:
+    def _close(self, window: _Growing) -> Window:
         self._growing.remove(window)
         self.num_missing += self._num_slots - len(window.frames)
         ended, newest_us = window.so_far(), self._newest_us or 0
@@ -283,6 +283,6 @@ class GrowingWindows:
             self._ended = [one for one in self._ended if one.stop_us > newest_us] + [ended]
         return ended
 
-    def _landing(self, placement: Placement, ended: list[WindowFrames] | None = None) -> Landing:
+    def _landing(self, placement: FrameStatus, ended: list[Window] | None = None) -> FrameEffect:
         growing = tuple(window.so_far() for window in self._growing if window.frames)
-        return Landing(placement, growing, tuple(one for one in ended or () if one.frames))
+        return FrameEffect(placement, growing, tuple(one for one in ended or () if one.frames))

@@ -26,11 +26,11 @@ from headstart.speculation.drafter import (
     Drafter,
     DraftRequest,
     Features,
-    Found,
+    Match,
     PreparingDrafter,
     SeeingDrafter,
 )
-from headstart.speculation.earnings import Judged, kind_of
+from headstart.speculation.earnings import Judged, draft_kind
 from headstart.speculation.expectations import Expectations, ExpectedSource
 
 _log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class Cascade:
             is_asked = True
             draft = self._ask(drafted, source.name, confirmed, max_tokens)
             asked.drafts[source.name] = draft
-            worth = self._expected.num_worth(request, draft)
+            worth = self._expected.paying_length(request, draft)
             # One that is not worth its verification still says by how many words it was found.
             if worth or (draft.tokens and not in_hand.tokens):
                 in_hand, length = draft, worth
@@ -246,7 +246,7 @@ class Cascade:
         self._expected.asking.note(source, not confirmed, now_s - begun_s)
         if not found or not (tokens := drafted.board.text(found)[:limit]):
             return NOTHING
-        match = found.match if isinstance(found, Found) else 0
+        match = found.match if isinstance(found, Match) else 0
         return Draft(tokens, source, now_s, len(confirmed), match)
 
     def _drafting(self, tenant: str) -> list[tuple[str, Drafter]]:
@@ -326,4 +326,4 @@ def _judged(draft: Draft, said: Sequence[int]) -> Judged | None:
     num_drafted = min(len(draft.tokens), len(said))
     if not num_drafted:
         return None
-    return Judged(kind_of(draft), num_drafted, num_agreeing(draft.tokens, said))
+    return Judged(draft_kind(draft), num_drafted, num_agreeing(draft.tokens, said))

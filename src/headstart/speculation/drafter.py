@@ -38,7 +38,7 @@ class DraftRequest:
             raise DraftingError(f"change is {self.change}: give a share between 0 and 1")
 
 
-class Found(list[int]):
+class Match(list[int]):
     """Tokens that were looked up, and by how many of the last confirmed ones.
 
     A drafter may return it in place of other sequences. Then drafts after long matches and after

@@ -36,7 +36,7 @@ OPENING, LATER = 0, 1
 """Kinds of drafts: before the first token, and after it. Those by the length of a match follow."""
 
 
-def kind_of(draft: Draft) -> int:
+def draft_kind(draft: Draft) -> int:
     if not draft.start:
         return OPENING
     return LATER + min(draft.match, MAX_MATCH).bit_length()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafter import DraftRequest
-from headstart.speculation.earnings import Earnings, kind_of
+from headstart.speculation.earnings import Earnings, draft_kind
 
 FADE = 0.9  # of what is known, with each further draft
 OUTLIER = 4.0  # times the usual: an interruption, not the source
@@ -97,12 +97,12 @@ class Expectations:
             return False
         return not source.price or self._earns_more(request, source, in_hand, max_tokens)
 
-    def num_worth(self, request: DraftRequest, draft: Draft) -> int:
+    def paying_length(self, request: DraftRequest, draft: Draft) -> int:
         """How many tokens of a draft are worth their verification."""
         length = len(draft.tokens)
         if self._budget is None or not length:
             return length
-        survival = self.earnings.survival(draft.source, request.stream, kind_of(draft))
+        survival = self.earnings.survival(draft.source, request.stream, draft_kind(draft))
         return self._budget.draft_length(survival, length, with_prompt=not draft.start)
 
     def limit(self, request: DraftRequest, source: str, max_tokens: int) -> int:
@@ -120,7 +120,7 @@ class Expectations:
         Each by what it earned after a match as long as the one in hand. A remembered answer that
         ends before ``max_tokens`` says how much is left to draft.
         """
-        kind, length = kind_of(in_hand), len(in_hand.tokens)
+        kind, length = draft_kind(in_hand), len(in_hand.tokens)
         is_whole = length < self.limit(request, in_hand.source, max_tokens)
         reach = length if is_whole and in_hand.source in self._remembering else max_tokens
 

@@ -188,8 +188,8 @@ def test_what_is_no_http_is_said():
     ("head", "said"),
     [
         (b"HTTP/1.1 401 Unauthorized\r\n\r\n", "NAME:PASSWORD"),
-        (b"HTTP/1.1 404 Not Found\r\n\r\n", "camera's manual"),
-        (b"HTTP/1.1 302 Found\r\nLocation: http://169.254.169.254/\r\n\r\n", "not followed"),
+        (b"HTTP/1.1 404 Not Match\r\n\r\n", "camera's manual"),
+        (b"HTTP/1.1 302 Match\r\nLocation: http://169.254.169.254/\r\n\r\n", "not followed"),
         (b"HTTP/1.1 503 Busy\r\n\r\n", "answers with 503"),
     ],
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.question import Manner
+from headstart.engine.question import RequestOptions
 from headstart.media.video import Video
 from headstart.speculation.drafter import StreamKey
 
@@ -28,20 +28,20 @@ _log = logging.getLogger("headstart")
 
 
 @dataclass(frozen=True, eq=False)
-class Feed:
+class PrefillStep:
     """The frames of a growing window, as many as are computed with it."""
 
     stream: StreamKey
     video: Video
-    manner: Manner
+    options: RequestOptions
 
 
 @dataclass(eq=False)
-class FeedLane:
-    """One growing window on its way into vLLM's cache. Its camera keeps it; see `Feeder.offer`."""
+class PrefillLane:
+    """One growing window on its way into vLLM's cache; its camera keeps it, and offers it."""
 
     stream: StreamKey
-    manner: Manner = field(default_factory=Manner)
+    options: RequestOptions = field(default_factory=RequestOptions)
     """Of the questions to come: it stands before the frames."""
     frames_per_item: int = 1
     """Only so many frames together can be computed before more have landed."""
@@ -66,12 +66,12 @@ class FeedLane:
         num_new = max(MAX_NEW_FRAMES // self.frames_per_item, 1) * self.frames_per_item
         return min(self.num_whole, self.num_fed + num_new)
 
-    def next_feed(self) -> Feed:
+    def next_feed(self) -> PrefillStep:
         """All that is computed, and the frames of the next items."""
         num_frames = self.num_next
         times_us = np.array(self.times_us[:num_frames], dtype=np.int64)
         video = Video(np.stack(self.frames[:num_frames]), times_us)
-        return Feed(self.stream, video, self.manner)
+        return PrefillStep(self.stream, video, self.options)
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ class _Answering:
 
 
 @dataclass
-class FeedCounts:
+class PrefillCounts:
     """What became of the frames that were offered."""
 
     feeds: int = 0
@@ -91,7 +91,7 @@ class FeedCounts:
 
 
 @dataclass(eq=False)
-class Feeder:
+class WindowPrefiller:
     """One for an engine, used from its event loop. One feed is under way at a time.
 
     An answer under way meets one feed at most, its own stream's or another's. So feeding delays no
@@ -99,16 +99,16 @@ class Feeder:
     equals the one that has waited longest.
     """
 
-    prefill: Callable[[Feed], Awaitable[None]]
-    counts: FeedCounts = field(default_factory=FeedCounts)
-    _waiting: dict[FeedLane, None] = field(default_factory=dict)
+    prefill: Callable[[PrefillStep], Awaitable[None]]
+    counts: PrefillCounts = field(default_factory=PrefillCounts)
+    _waiting: dict[PrefillLane, None] = field(default_factory=dict)
     """The windows that are behind, those that have waited longest first."""
     _answers: set[_Answering] = field(default_factory=set)
     _task: "asyncio.Task[None] | None" = None
 
     def offer(
         self,
-        lane: FeedLane,
+        lane: PrefillLane,
         frames: Sequence[NDArray[np.uint8]],
         times_us: Sequence[int],
         urgency: float = 0.0,
@@ -119,7 +119,7 @@ class Feeder:
             self._waiting[lane] = None
             self._go_on()
 
-    def withdraw(self, lane: FeedLane) -> None:
+    def withdraw(self, lane: PrefillLane) -> None:
         """Compute no more of a window: it is asked about, or no longer of interest."""
         self._waiting.pop(lane, None)
 
@@ -155,7 +155,7 @@ class Feeder:
             answer.met_feed = True
         self._task = asyncio.create_task(self._feed(lane))
 
-    async def _feed(self, lane: FeedLane) -> None:
+    async def _feed(self, lane: PrefillLane) -> None:
         num_frames = lane.num_next
         try:
             async with asyncio.timeout(MAX_FEED_S):

@@ -6,7 +6,12 @@ import logging
 import numpy as np
 import pytest
 
-from headstart.engine.feeder import MAX_FEED_S, MAX_NEW_FRAMES, Feeder, FeedLane
+from headstart.engine.window_prefiller import (
+    MAX_FEED_S,
+    MAX_NEW_FRAMES,
+    PrefillLane,
+    WindowPrefiller,
+)
 from headstart.speculation.drafter import StreamKey
 from tests.turned_loop import run_turned, settle, turn
 
@@ -50,7 +55,7 @@ class Engine:
 
 
 def lanes(*names):
-    return [FeedLane(StreamKey("", name)) for name in names]
+    return [PrefillLane(StreamKey("", name)) for name in names]
 
 
 def on_a_feeder(test):
@@ -58,7 +63,7 @@ def on_a_feeder(test):
 
     async def run():
         engine = Engine()
-        feeder = Feeder(engine.prefill)
+        feeder = WindowPrefiller(engine.prefill)
         await test(engine, feeder)
 
     asyncio.run(run())
@@ -106,7 +111,7 @@ def test_a_feed_holds_the_frames_of_its_window_in_order():
         async def prefill(feed):
             fed.append(feed.video.frames[:, 0, 0, 0].tolist())
 
-        feeder = Feeder(prefill)
+        feeder = WindowPrefiller(prefill)
         feeder.offer(front, *frames(3))
         await settle()
         assert fed == [[0, 1], [0, 1, 2]]
@@ -180,7 +185,7 @@ def test_a_withdrawn_window_is_fed_no_more():
         feeder.offer(side, *frames(1))
         await settle()
         feeder.withdraw(front)
-        feeder.withdraw(FeedLane(StreamKey("", "unknown")))
+        feeder.withdraw(PrefillLane(StreamKey("", "unknown")))
         await engine.finish(5)
         assert engine.begun == [("front", MAX_NEW_FRAMES), ("side", 1)]
 
@@ -263,7 +268,7 @@ def test_a_feed_without_an_end_is_given_up():
                 finally:
                     given_up.append(feed.stream.stream)
 
-        feeder = Feeder(prefill)
+        feeder = WindowPrefiller(prefill)
         paused, side = lanes("paused", "side")
         feeder.offer(paused, *frames(1))
         feeder.offer(side, *frames(1))
@@ -282,7 +287,7 @@ def test_a_feed_without_an_end_is_given_up():
 
 def test_frames_are_fed_by_whole_items():
     async def test(engine, feeder):
-        pairs = FeedLane(StreamKey("", "pairs"), frames_per_item=2)
+        pairs = PrefillLane(StreamKey("", "pairs"), frames_per_item=2)
         feeder.offer(pairs, *frames(1))
         await settle()
         assert engine.begun == []
