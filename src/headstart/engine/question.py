@@ -17,7 +17,7 @@ _TAKEN = ("max_tokens", "structured_outputs", "output_kind", "extra_args", "n", 
 
 @dataclass(frozen=True)
 class RequestOptions:
-    """Of all questions of a session. What is computed of a clip under some serves under no others."""
+    """Of all questions of a session. What one computes of a clip serves no other."""
 
     system: str = ""
     """A system prompt."""
