@@ -58,7 +58,6 @@ def test_pages_of_other_sites_may_not_use_an_open_server(tmp_path, origin, host,
             client = Client()
             await asking(made, client, method, path, origin=origin, host=host)
             assert json.loads(b"".join(client.read))["error"]["code"] == status
-        made.close()
 
     asyncio.run(run())
 
@@ -77,7 +76,6 @@ def test_a_stream_outlasts_the_time_of_a_request_and_is_not_in_flight(tmp_path):
         queue.finish(CloseCode.ENDED)
         await served
         assert [event["id"] for event in client.events()] == ["4"]
-        made.close()
 
     run_turned(run())
 
@@ -102,7 +100,6 @@ def test_a_tenant_has_so_many_readers(tmp_path):
         late.left.set()
         await asyncio.gather(*served)
         assert late.headers[b"content-type"].startswith(b"text/event-stream")
-        made.close()
 
     asyncio.run(run())
 
