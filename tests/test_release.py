@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROGRAM = ROOT / ".ci" / "distributions.py"
 VERSION = (ROOT / "VERSION").read_text().strip()
 OLDEST_PYTHON = (3, 11)
-BESIDE = sorted(project.parent.name for project in ROOT.glob("*/pyproject.toml"))
+BESIDE = sorted(version.parent.name for version in ROOT.glob("*/VERSION"))
 """The folders of the distributions beside headstart."""
 BUILT_FROM = ("pyproject.toml", "VERSION", "README.md", "LICENSE", "src", *BESIDE, ".ci")
 DISTRIBUTIONS = ("headstart", *(f"headstart_{folder}" for folder in BESIDE))

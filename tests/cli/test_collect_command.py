@@ -79,7 +79,7 @@ def start(*words):
 @pytest.mark.timeout(900)
 def test_a_killed_run_that_goes_on_equals_an_unbroken_one(tiny_target, folder, tmp_path, invoke):
     """To the bit, with one clip at a time: then nothing depends on which clips meet in a batch."""
-    in_turn = ["--at-once", "1", "--clips-a-file", "2"]
+    in_turn = ["--set=at_once=1", "--set=clips_a_file=2"]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     said = invoke(*arguments(tiny_target, folder, whole, *in_turn))
     assert said["records"] == said["new"] == NUM_RECORDS

@@ -2,7 +2,7 @@
 
 `bash` holds commands of headstart's, `sh` and `python` ask the server that a command before them
 has started, `json` and `toml` are files that commands after them read. Python without a server is
-a part of an example, which has a test of its own.
+a part of an example, which has a test of its own; so may `toml` be.
 """
 
 import os
@@ -27,7 +27,9 @@ TAKES_VLLM = {"ask", "bench", "serve", "watch"}
 """Commands that start engines and take their arguments."""
 TIMEOUT_S = 900.0
 SETTINGS, ADDRESS = "headstart.toml", "http://127.0.0.1:8000"
-EXAMPLES = [path.read_text() for path in (ROOT / "examples").glob("*.py")]
+EXAMPLES = [
+    path.read_text() for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".toml")
+]
 BROWSER = "sh -c 'echo \"%s\" > opened'"
 """In place of a browser: keeps the address that it was to open."""
 PROGRAM = str(Path(sys.executable).with_name("headstart"))
@@ -113,7 +115,8 @@ class Walk:
             assert names, f"{self.document.name}: no file is named before\n{code}"
             (self.home / names[-1]).write_text(code)
         elif language == "toml":
-            self._settings(code)
+            if not is_part_of_an_example(code):
+                self._settings(code)
         elif language == "yaml":  # of another program's
             assert yaml.safe_load(code), code
         else:
