@@ -19,6 +19,7 @@ REPORTS = sorted(Path("tools/vllm_reports").glob("*.py"))
 MILLIONS_OF_DRAFTS = ("--drafted", "250000", "--slices", "20", "--parts", f"{KEPT}/schedules")
 PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "reports": tuple((PYTHON, str(report)) for report in REPORTS),
+    "tests": ((PYTHON, "-m", "pytest", "-q", "-m", "nightly"),),
     "guides": ((PYTHON, "-m", "tests.guides"),),
     "promise": ((PYTHON, "-m", "tests.soak.promise", "--output", str(KEPT)),),
     "hooks": (

@@ -112,6 +112,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("engine") and not HAS_ENGINE:
             item.add_marker(pytest.mark.skip(reason="vLLM is not installed: headstart[cpu]"))
+        if item.get_closest_marker("nightly") and item.config.option.markexpr != "nightly":
+            item.add_marker(pytest.mark.skip(reason="make nightly PARTS=tests, or -m nightly"))
         groups.setdefault(group_of(item.location[0]), []).append(item)
     for members in groups.values():
         members.sort(key=lambda item: item.get_closest_marker("last") is not None)

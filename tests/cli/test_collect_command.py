@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 
 def arguments(target, folder, out, *more):
     places = ["--target", str(target), "--folder", str(folder), "--out", str(out)]
-    return ["collect", *places, *QUESTIONS, "--max-tokens", "8", *ENGINE, *more]
+    return ["collect", *places, *QUESTIONS, "--set=max_tokens=8", *ENGINE, *more]
 
 
 @pytest.fixture

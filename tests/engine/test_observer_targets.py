@@ -8,7 +8,7 @@ from tests.models.chat_target import ENGINE, needs_torchvision, random_video
 from tests.models.oracle import QUESTIONS
 from tests.models.tiny_targets import SAVING
 
-pytestmark = [pytest.mark.engine, needs_torchvision]
+pytestmark = [pytest.mark.engine, pytest.mark.nightly, needs_torchvision]
 
 NUM_FRAMES = 4
 MAX_TOKENS = 8

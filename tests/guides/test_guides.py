@@ -11,11 +11,19 @@ from tests.guides.walk import Walk, forked
 COMMANDS = ("bash", "sh", "console")
 OTHERS = [path for path in DOCUMENTS if path not in WALKED and path.parent.name != "reference"]
 MAX_NOT_RUN = 5
+LONG = {"first-five-minutes", "model", "serving"}
+"""README's commands are much the same, and the nightly run walks through them all as a person."""
+
+
+def by_length(document):
+    return pytest.param(
+        document, marks=pytest.mark.nightly if document.stem in LONG else (), id=document.stem
+    )
 
 
 @pytest.mark.engine
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("document", WALKED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("document", map(by_length, WALKED))
 def test_a_document_is_walked_through(document, tmp_path):
     furnish(tmp_path)
     walk = Walk(document, tmp_path, forked)

@@ -59,6 +59,7 @@ def test_tensor_parallel_two_says_the_same(tiny_target, two_workers, rng):
     assert tokens == oracle_answers(tiny_target, asked)[0]
 
 
+@pytest.mark.nightly
 def test_pipeline_parallel_two_says_the_same(tiny_target, two_workers, rng):
     # Compiled: eager on a CPU, vLLM 0.32 skips the warm-up that allocates what the stages
     # pass on, and fails for any model.

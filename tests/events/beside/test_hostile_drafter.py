@@ -236,6 +236,7 @@ def test_a_drafter_that_cannot_start_is_told_of_at_once(tiny_drafter):
     lease.close()
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core is shared, not seated")
 def test_a_drafter_beside_the_target_on_cores_lets_it_go_first_once_it_has_loaded(
     tiny_target, tiny_drafter, monkeypatch
