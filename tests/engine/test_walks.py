@@ -53,7 +53,7 @@ def test_a_warm_question_walks_through_no_more_files(walks):
 def test_a_live_window_walks_through_no_more_files(walks):
     _, window = walks
     files = held(window, "live window")
-    assert {"live/session.py", "live/windows.py", "engine/feeder.py"} <= window["caller"]
+    assert {"live/session.py", "live/windows.py", "engine/window_prefiller.py"} <= window["caller"]
     assert {"engine/scheduler.py", "drafters/memory.py"} <= files
 
 

@@ -5,8 +5,8 @@ import pytest
 from headstart.speculation.board import TextVocabulary
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.cascade import MAX_MEANWHILE_S, Cascade
-from headstart.speculation.draft import Verdict
-from headstart.speculation.drafter import DraftRequest, Match, StreamKey
+from headstart.speculation.draft import Match, Verdict
+from headstart.speculation.drafter import DraftRequest, StreamKey
 
 STEP_S = 0.010
 CAMERA = StreamKey("tenant", "camera")

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headstart.drafters.memory import Memory
-from headstart.speculation.drafter import DraftRequest, Features, Match
+from headstart.speculation.draft import Match
+from headstart.speculation.drafter import DraftRequest, Features
 from headstart_research.bridge.context import (
     NO_TOKEN,
     EarlierAnswer,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from functools import cache
 
-from headstart.speculation.drafter import Match
+from headstart.speculation.draft import Match
 from headstart_research.ranker.answer_log import COMMON_AFTER, AnswerLog, as_said
 from headstart_research.ranker.following import follow
 from headstart_research.ranker.learner import Learner

@@ -3,7 +3,8 @@
 from array import array
 from collections.abc import Sequence
 
-from headstart.speculation.drafter import DraftRequest, Match
+from headstart.speculation.draft import Match
+from headstart.speculation.drafter import DraftRequest
 
 MAX_MATCH = 4
 MIN_MATCH = 2  # one token alone repeats by chance

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.drafters.contexts import Contexts, hash_endings
-from headstart.speculation.drafter import Match
+from headstart.speculation.draft import Match
 
 _BYTES = 4
 

@@ -20,13 +20,12 @@ from math import ceil
 from headstart.errors import DraftingError
 from headstart.speculation.board import DraftBoard, TextVocabulary
 from headstart.speculation.budget import DraftBudget
-from headstart.speculation.draft import NOTHING, Draft, num_agreeing
+from headstart.speculation.draft import NOTHING, Draft, Match, num_agreeing
 from headstart.speculation.drafted_request import AskedPass, DraftedRequest, Resting
 from headstart.speculation.drafter import (
     Drafter,
     DraftRequest,
     Features,
-    Match,
     PreparingDrafter,
     SeeingDrafter,
 )

@@ -30,6 +30,19 @@ NOTHING = Draft((), "", 0.0)
 """The draft where no source has one."""
 
 
+class Match(list[int]):
+    """Tokens that were looked up, and by how many of the last confirmed ones.
+
+    A drafter may return it in place of other sequences. Then drafts after long matches and after
+    short ones are judged apart, and each is as long as its kind is worth. Drafters that follow the
+    same match are compared with each other by it.
+    """
+
+    def __init__(self, tokens: Iterable[int], match: int) -> None:
+        super().__init__(tokens)
+        self.match = match
+
+
 def num_agreeing(drafted: Sequence[int], said: Sequence[int]) -> int:
     count = 0
     for ours, theirs in zip(drafted, said, strict=False):

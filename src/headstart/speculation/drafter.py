@@ -1,6 +1,6 @@
 """The interface of a drafter, a source of drafts: what it is told and what it is asked."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -36,19 +36,6 @@ class DraftRequest:
     def __post_init__(self) -> None:
         if not 0.0 <= self.change <= 1.0:
             raise DraftingError(f"change is {self.change}: give a share between 0 and 1")
-
-
-class Match(list[int]):
-    """Tokens that were looked up, and by how many of the last confirmed ones.
-
-    A drafter may return it in place of other sequences. Then drafts after long matches and after
-    short ones are judged apart, and each is as long as its kind is worth. Drafters that follow the
-    same match are compared with each other by it.
-    """
-
-    def __init__(self, tokens: Iterable[int], match: int) -> None:
-        super().__init__(tokens)
-        self.match = match
 
 
 class Drafter(Protocol):
