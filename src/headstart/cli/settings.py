@@ -35,7 +35,7 @@ def setting(
 
 @dataclass(frozen=True)
 class CommandSettings:
-    """CommandSettings of one command that few people change."""
+    """The settings of one command that few people change."""
 
     @classmethod
     def read(cls, pairs: Sequence[str] | None) -> Self:
