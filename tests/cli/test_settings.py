@@ -74,8 +74,11 @@ def test_engine_arguments_are_json_where_they_parse():
         "max_model_len": 512,
         "limit": {"video": 2},
     }
-    assert engine_arguments(pairs) == (arguments, {})
-    assert engine_arguments([f"draft_model.{pair}" for pair in pairs]) == ({}, arguments)
+    assert engine_arguments(pairs, None) == (arguments, {})
+    beside = [f"draft_model.{pair}" for pair in pairs]
+    assert engine_arguments(beside, "eventgpt") == ({}, arguments)
+    with pytest.raises(typer.BadParameter, match=r"draft_model\.dtype: there is no draft model"):
+        engine_arguments(beside, None)
     with pytest.raises(typer.BadParameter, match=r"--sampling temperature: .*name=value"):
         named_values(["temperature"], "--sampling")
 

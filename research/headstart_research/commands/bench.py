@@ -90,7 +90,7 @@ def bench(
         raise typer.BadParameter("give --target and --out")
     settings = BenchSettings.read(given)
     warmup = min(4, answers // 3) if settings.warmup is None else settings.warmup
-    arguments, beside = engine_arguments(vllm)
+    arguments, beside = engine_arguments(vllm, draft_model)
     quieten()
     from headstart_research.bench import known_answers
     from headstart_research.bench.environment import environment

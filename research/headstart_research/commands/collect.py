@@ -83,7 +83,7 @@ def collect(
 
     require_pyarrow()
     settings = CollectSettings.read(given)
-    arguments, beside = engine_arguments(vllm)
+    arguments, beside = engine_arguments(vllm, draft_model)
     _check_choice(folder, log, tenant, draft_model, question, held_out)
     part = Shard.parse(settings.shard)
     if log is None:

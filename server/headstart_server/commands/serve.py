@@ -82,7 +82,7 @@ def serve(
         "demo": demo,
         "open": open_ or None,
     }
-    arguments, beside = engine_arguments(vllm)
+    arguments, beside = engine_arguments(vllm, draft_model or settings.drafter)
     settings = replace(
         settings,
         **{name: value for name, value in wanted.items() if value is not None},

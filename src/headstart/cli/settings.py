@@ -94,12 +94,19 @@ def named_values(pairs: Sequence[str] | None, option: str) -> dict[str, Any]:
     return values
 
 
-def engine_arguments(pairs: Sequence[str] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def engine_arguments(
+    pairs: Sequence[str] | None, draft_model: str | Path | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What `--vllm` gave: the arguments of the target's engine, and of the draft model's."""
     ours: dict[str, Any] = {}
     beside: dict[str, Any] = {}
     for name, value in named_values(pairs, "--vllm").items():
         (beside if name.startswith(DRAFT_MODEL) else ours)[name.removeprefix(DRAFT_MODEL)] = value
+    if beside and not draft_model:
+        raise typer.BadParameter(
+            f"--vllm {DRAFT_MODEL}{next(iter(beside))}: there is no draft model; name one with"
+            " --draft-model, or leave this out"
+        )
     return ours, beside
 
 

@@ -114,7 +114,7 @@ def start_headstart(
 ) -> "Headstart":
     """A running engine. While it starts, a terminal shows that it does, and in which part."""
     options = RequestOptions(settings.system, named_values(sampling, "--sampling"), settings.lora)
-    arguments, beside = engine_arguments(vllm)
+    arguments, beside = engine_arguments(vllm, draft_model)
     if settings.lora is not None:
         arguments = {"enable_lora": True, **arguments}
     shown = divert()
