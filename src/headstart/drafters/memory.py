@@ -19,6 +19,8 @@ from headstart.speculation.drafter import Drafter, DraftRequest, StreamKey
 
 PIECE_TOKENS = 4096
 """Read between two steps: some 2 ms."""
+DEFAULT_MAX_BYTES = 512 << 20
+DEFAULT_MAX_TENANT_BYTES = 128 << 20
 
 
 class Taking:
@@ -64,10 +66,6 @@ class Taking:
                 self._stream.extend(*now.latest(num_said))
         if len(self._stream):
             tenant.put(self._name, self._stream)
-
-
-DEFAULT_MAX_BYTES = 512 << 20
-DEFAULT_MAX_TENANT_BYTES = 128 << 20
 
 
 @runtime_checkable

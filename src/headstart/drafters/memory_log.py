@@ -16,6 +16,8 @@ from typing import Any
 from headstart.drafters.tenant_memory import MAX_SITE_ANSWERS
 from headstart.errors import DraftingError
 
+MAX_ID = 2**31 - 1  # of a token, as memory keeps them
+
 
 def log_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Each line that is not blank, with its number, the first being 1.
@@ -38,9 +40,6 @@ def _breaks_off(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return True
     return False
-
-
-MAX_ID = 2**31 - 1  # of a token, as memory keeps them
 
 
 @dataclass(frozen=True, slots=True)

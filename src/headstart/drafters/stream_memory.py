@@ -18,19 +18,7 @@ from numpy.typing import NDArray
 from headstart.drafters.contexts import Contexts, hash_endings
 from headstart.speculation.draft import Match
 
-_BYTES = 4
-
-
-def question_mark(question: str) -> int:
-    """Of 30 bits, the same in every process, and negative as no token id is.
-
-    The same everywhere, because memories travel between engines. Two questions of one mark are
-    taken for the same one, which costs a wrong draft.
-    """
-    digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=_BYTES)
-    return -1 - (int.from_bytes(digest.digest()) & 0x3FFFFFFF)
-
-
+_MARK_BYTES = 4
 CONTEXT_LENGTHS = (8, 4, 2, 1)
 """Of these many tokens the places of occurrence are kept; deepest first."""
 MAX_PLACES = 8  # of one context, the most recent ones; more found nothing better in replays
@@ -39,6 +27,16 @@ MAX_PIECES = 8  # copied into one draft: bounds the time of a proposal
 MAX_ANSWER_TOKENS = 1024  # of one answer, what follows is not remembered
 TOKENS_PER_SLOT = 2  # of a table of contexts, before it is made larger
 MAX_REBUILT = 8192  # tokens: beyond, tables grow without being made anew, so that none waits
+
+
+def question_mark(question: str) -> int:
+    """Of 30 bits, the same in every process, and negative as no token id is.
+
+    The same everywhere, because memories travel between engines. Two questions of one mark are
+    taken for the same one, which costs a wrong draft.
+    """
+    digest = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=_MARK_BYTES)
+    return -1 - (int.from_bytes(digest.digest()) & 0x3FFFFFFF)
 
 
 class StreamMemory:

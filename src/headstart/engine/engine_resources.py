@@ -13,6 +13,9 @@ from headstart.errors import EngineStartError
 
 _KERNELS = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 _MAX_KERNELS = 128
+_GIB = 2**30
+ARGUMENT = "kv_cache_memory_bytes"
+VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,6 @@ def few_kernels(environment: Mapping[str, str]) -> EngineResources:
         if _KERNELS in environment
         else EngineResources({_KERNELS: str(_MAX_KERNELS)})
     )
-
-
-_GIB = 2**30
-ARGUMENT = "kv_cache_memory_bytes"
-VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 
 
 def check_cache_room(

@@ -22,6 +22,9 @@ from headstart.media.digests import digest_arrays
 MAX_SIDE = 65_536
 MAX_TIME_US = 2**62
 """The largest time, positive or negative: the difference of any two then fits 64 bits."""
+ENTRY_POINTS = "headstart.event_files"
+"""The group under which a package registers what opens recordings: a function that takes a path and
+the sensor's size, and returns a `Recording`."""
 
 
 @dataclass(frozen=True)
@@ -185,11 +188,6 @@ def _check_range(name: str, column: NDArray[Any], stop: int, why: str, start: in
             f"{name} runs from {low} to {high} and must lie in {start} to {stop - 1}: {why}; "
             "check the columns' order and the sensor size"
         )
-
-
-ENTRY_POINTS = "headstart.event_files"
-"""The group under which a package registers what opens recordings: a function that takes a path and
-the sensor's size, and returns a `Recording`."""
 
 
 class Recording(Protocol):

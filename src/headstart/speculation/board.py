@@ -11,6 +11,11 @@ from threading import Lock
 from headstart.errors import DraftingError
 from headstart.speculation.draft import NOTHING, Draft
 
+MAX_DRAFT_TOKENS = 512  # of one posted draft; what lies beyond is dropped unread
+MAX_SOURCES = 16  # of one request; more is a mistake or an attack
+MIN_RESYNC_TOKENS = 3  # a shorter repetition is chance more often than agreement
+MAX_RESYNC_TOKENS = 16
+
 
 @dataclass(frozen=True, slots=True)
 class TextVocabulary:
@@ -51,12 +56,6 @@ class TextVocabulary:
 
     def text_suffix(self, tokens: Sequence[int]) -> tuple[int, ...]:
         return self.text_prefix(tokens[::-1])[::-1]
-
-
-MAX_DRAFT_TOKENS = 512  # of one posted draft; what lies beyond is dropped unread
-MAX_SOURCES = 16  # of one request; more is a mistake or an attack
-MIN_RESYNC_TOKENS = 3  # a shorter repetition is chance more often than agreement
-MAX_RESYNC_TOKENS = 16
 
 
 class DraftBoard:
