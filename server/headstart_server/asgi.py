@@ -14,12 +14,6 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 PIECE_BYTES = 1 << 16
 
 
-def is_event_stream(start: Message) -> bool:
-    """Whether the response that starts with this message is streamed."""
-    headers = {name.lower(): value for name, value in start.get("headers", ())}
-    return bool(headers.get(b"content-type", b"").startswith(b"text/event-stream"))
-
-
 async def send_json(
     send: Send,
     status: HTTPStatus,

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
-from headstart_server.asgi import Message, Receive, Scope, Send, is_event_stream
+from headstart_server.asgi import Message, Receive, Scope, Send
 from headstart_server.refusal import RefusedError
 
 _MAX_DISCARDED = 4
@@ -126,6 +126,12 @@ class RequestContext:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return {**self.scope, "headers": headers}, receive
+
+
+def is_event_stream(start: Message) -> bool:
+    """Whether the response that starts with this message is streamed."""
+    headers = {name.lower(): value for name, value in start.get("headers", ())}
+    return bool(headers.get(b"content-type", b"").startswith(b"text/event-stream"))
 
 
 def _too_long(max_bytes: int) -> RefusedError:

@@ -15,7 +15,8 @@ from headstart.answers.preview import Preview
 from headstart.answers.timeline import Timeline
 from headstart.engine.front_end import OpenRequest
 from headstart.engine.request_record import RequestRecord
-from headstart_server.asgi import Message, Send, is_event_stream
+from headstart_server.asgi import Message, Send
+from headstart_server.request_context import is_event_stream
 
 DONE = b"data: [DONE]"
 _DATA = b"data: "
