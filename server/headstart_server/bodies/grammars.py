@@ -154,7 +154,7 @@ ToolChoice = Annotated[
 ]
 
 
-def format_constraint(given: ResponseFormat | None) -> dict[str, Any] | None:
+def format_constraint(given: ResponseFormat) -> dict[str, Any] | None:
     """The constraint of a ``response_format``, as in ``structured_outputs``; none if it is free."""
     match given:
         case ObjectFormat():
@@ -170,10 +170,10 @@ def format_constraint(given: ResponseFormat | None) -> dict[str, Any] | None:
 
 
 def tool_constraint(
-    tools: list[Tool] | None, choice: str | ChosenTool | None, parallel: bool | None
+    tools: list[Tool], choice: str | ChosenTool | None, parallel: bool | None
 ) -> dict[str, Any] | None:
     """The constraint that vLLM makes of tools; none where the model may answer freely."""
-    functions = [tool.function for tool in tools or ()]
+    functions = [tool.function for tool in tools]
     if isinstance(choice, ChosenTool):
         chosen = [f for f in functions if f.name == choice.function.name]
         if not chosen:
@@ -181,7 +181,7 @@ def tool_constraint(
         return {"json": _parameters(chosen[-1])}
     # Where the model chooses whether to call a tool, vLLM compiles strict tools only.
     strict = choice in (None, "auto") and any(function.strict for function in functions)
-    if not functions or not (choice == "required" or strict):
+    if choice != "required" and not strict:
         return None
     definitions: dict[str, Any] = {}
     calls = []

@@ -192,13 +192,16 @@ def constraint_of(body: Body) -> dict[str, Any] | None:
 
 def _one_constraint(body: ChatBody | CompletionBody) -> dict[str, Any] | None:
     """The only constraint of a body; raises for several, as vLLM would ignore all but one."""
-    found = [format_constraint(body.response_format)]
+    found: list[dict[str, Any] | None] = []
+    if body.response_format is not None:
+        found.append(format_constraint(body.response_format))
     if body.structured_outputs is not None:
         found.append(body.structured_outputs.constraint())
     if isinstance(body, ChatBody):
-        if body.tool_choice not in (None, "none") and body.tools is None:
+        if body.tools is not None:
+            found.append(tool_constraint(body.tools, body.tool_choice, body.parallel_tool_calls))
+        elif body.tool_choice not in (None, "none"):
             raise rule("tool_choice needs tools")
-        found.append(tool_constraint(body.tools, body.tool_choice, body.parallel_tool_calls))
     given = [constraint for constraint in found if constraint is not None]
     if len(given) > 1:
         raise rule("give one of response_format, structured_outputs and a tool that must be called")
