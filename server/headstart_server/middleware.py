@@ -31,7 +31,7 @@ from headstart_server.access_log import AccessLog
 from headstart_server.admission import Admission, RequestsInFlight
 from headstart_server.answering import Answering
 from headstart_server.asgi import App, Message, Receive, Scope, Send
-from headstart_server.connections.open_connections import OpenConnections
+from headstart_server.connections.connection import OpenConnections
 from headstart_server.connections.uvicorn_protocols import bound_connections
 from headstart_server.gateway import Gateway
 from headstart_server.live.camera_resources import CameraSlots

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from headstart.errors import HeadstartError
-from headstart_server.connections.connection import Connection
+from headstart_server.connections.connection import Connection, OpenConnections
 from headstart_server.connections.frames import Frames
-from headstart_server.connections.open_connections import OpenConnections
 from headstart_server.limits import Limits
 
 MAX_PIPELINE = 8

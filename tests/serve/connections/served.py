@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headstart_server.connections.open_connections import OpenConnections
+from headstart_server.connections.connection import OpenConnections
 from headstart_server.connections.uvicorn_protocols import bound_connections
 from headstart_server.limits import Limits
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from headstart_server.connections import connection, open_connections, uvicorn_protocols
-from headstart_server.connections.open_connections import OpenConnections
+from headstart_server.connections import connection, uvicorn_protocols
+from headstart_server.connections.connection import OpenConnections
 from headstart_server.connections.uvicorn_protocols import UvicornError, bound_connections
 from headstart_server.limits import Limits
 from tests.serve.connections.served import run, served, settle
@@ -226,7 +226,7 @@ def test_a_head_that_drips_is_ended_and_an_idle_connection_too():
             idle, drips, kept = [await server.connect() for _ in range(3)]
             await kept.send(b"GET /kept HTTP/1.1\r\n\r\n")
             await kept.read_until(b";")
-            for _ in range(int(open_connections.HEAD_S)):
+            for _ in range(int(connection.HEAD_S)):
                 await drips.send(b"GET /" if server.clock.now_s == 0 else b"a")
                 await settle()
                 server.clock.now_s += 1
@@ -253,7 +253,7 @@ def test_a_request_under_way_waits_for_no_head():
             client = await server.connect()
             await client.send(b"GET /hold HTTP/1.1\r\n\r\n")
             await settle()
-            server.clock.now_s += 10 * open_connections.HEAD_S
+            server.clock.now_s += 10 * connection.HEAD_S
             server.connections.look()
             app.go.set()
             await client.read_until(b"/hold 0;")
@@ -272,13 +272,13 @@ def test_an_answer_that_nobody_reads_is_dropped(keeps):
             await settle()
             server.connections.look()
             for _ in range(3):  # so slow a reader is let be
-                server.clock.now_s += open_connections.UNREAD_S - 1
+                server.clock.now_s += connection.UNREAD_S - 1
                 read = 0
-                while read < 2 * open_connections.UNREAD_BYTES:
+                while read < 2 * connection.UNREAD_BYTES:
                     read += len(await client.read())
                     await settle()
                 server.connections.look()
-            server.clock.now_s += open_connections.UNREAD_S - 1
+            server.clock.now_s += connection.UNREAD_S - 1
             server.connections.look()
             assert len(server.connections) == 1
             server.clock.now_s += 2
@@ -337,7 +337,7 @@ def test_an_answer_to_a_connection_that_was_ended_is_no_failure(caplog):
 
 
 def test_connections_without_a_request_make_room_for_new_ones(monkeypatch):
-    monkeypatch.setattr(open_connections, "MAX_WAITING", 5)
+    monkeypatch.setattr(connection, "MAX_WAITING", 5)
 
     async def work() -> None:
         async with served(App()) as server:
