@@ -4,27 +4,35 @@ A server that asks for no keys looks at the web page behind a request. A browser
 requests to any address; a server with keys is safe from that, as a page has no key unless somebody
 gives it one. And a page's own name may be made to lead to this machine: its browser then takes the
 server for a part of that page's site, and names no origin.
+
+While the machine, or the cgroup of this process, is short of memory, no request comes in: otherwise
+the kernel would kill the process, and with it every request.
 """
 
 import asyncio
 import ipaddress
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from headstart_server import memory_pressure, metrics
+from headstart_server import metrics
 from headstart_server.auth import ANYONE, Caller, KeyFile
 from headstart_server.delays import RequestDelays
 from headstart_server.limits import Limits
-from headstart_server.memory_pressure import MemoryPressure
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError, too_much
 from headstart_server.request_context import RequestContext
 from headstart_server.settings import Settings
 
-RETRY_AFTER_S = 1
+RETRY_AFTER_S, MEMORY_RETRY_AFTER_S = 1, 5
+MEMORY_EVERY_S = 0.5
+"""Free memory is read no more often."""
+_NO_LIMIT = 1 << 60
+"""A cgroup of version 1 without a limit states one of about 2 ** 63."""
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OTHER_SITES = frozenset({"cross-site", "same-site"})
 """A page of the same site may be another server's: cookies know no ports."""
@@ -123,6 +131,38 @@ class Slot:
             self.num_bytes = num_bytes
 
 
+class MemoryPressure:
+    """Reads free memory at most every `MEMORY_EVERY_S`. Used from one event loop only."""
+
+    def __init__(self, min_free_bytes: int, free_bytes: Callable[[], int]) -> None:
+        self._min_free_bytes = min_free_bytes
+        self._free_bytes = free_bytes
+        self._last_bytes = free_bytes()
+        self._checked_s = time.monotonic()
+
+    @property
+    def free_bytes(self) -> int:
+        """Free memory, as of half a second ago at most."""
+        if time.monotonic() - self._checked_s >= MEMORY_EVERY_S:
+            self._checked_s = time.monotonic()
+            self._last_bytes = self._free_bytes()
+        return self._last_bytes
+
+    @property
+    def is_high(self) -> bool:
+        """Whether too little memory is free to admit another request."""
+        return self.free_bytes < self._min_free_bytes
+
+    def admit(self) -> None:
+        if self.is_high:
+            metrics.TURNED_AWAY.labels("memory").inc()
+            raise RefusedError(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                f"this server is short of memory; ask again in {MEMORY_RETRY_AFTER_S} s",
+                MEMORY_RETRY_AFTER_S,
+            )
+
+
 class Admission:
     """Used from one event loop only."""
 
@@ -132,7 +172,7 @@ class Admission:
         self._keys = KeyFile(settings.keys, settings.path, tell)
         self.quota = quota
         self.delays = RequestDelays()
-        self.memory = MemoryPressure(settings.limits.min_free_bytes, memory_pressure.free_bytes)
+        self.memory = MemoryPressure(settings.limits.min_free_bytes, free_bytes)
         self.requests = RequestsInFlight(settings.limits)
 
     def caller(self, authorization: str) -> Caller | None:
@@ -198,3 +238,58 @@ def _is_own_page(settings: Settings, context: RequestContext, host: str) -> bool
         )
     is_safe = context.scope.get("method", "GET") in SAFE_METHODS
     return is_safe or context.header(b"sec-fetch-site").lower() not in _OTHER_SITES
+
+
+def free_bytes(root: Path = Path("/")) -> int:
+    """How much this process may still take: the least that the machine and its cgroups have."""
+    return min((_machine(root), *_cgroups(root)))
+
+
+def _machine(root: Path) -> int:
+    try:
+        return _fields(root / "proc/meminfo")["MemAvailable:"] * 1024
+    except (OSError, KeyError, ValueError):
+        return _NO_LIMIT  # not Linux: free memory is unknown, so no request is refused
+
+
+def _cgroups(root: Path) -> Iterator[int]:
+    """Free memory of each cgroup of this process, version 2 and version 1."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mounts = [root / "sys/fs/cgroup", root / "sys/fs/cgroup/unified"]
+            names = ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            mounts = [root / "sys/fs/cgroup/memory"]
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        for mount in mounts:
+            # A parent's limit counts too. Inside a container the path may be the host's: missing
+            # directories are skipped, and the mount's own directory is the container's.
+            inside = mount / path.lstrip("/")
+            for directory in (inside, *inside.parents):
+                if directory.is_relative_to(mount):
+                    yield _left(directory, *names)
+
+
+def _left(directory: Path, limit: str, used: str, reclaimable: str) -> int:
+    try:
+        most = int((directory / limit).read_text())  # "max" is no number
+        if most >= _NO_LIMIT:
+            return _NO_LIMIT  # reading the other files takes the kernel a millisecond
+        taken = int((directory / used).read_text())
+        # Cached files count as used, but the kernel drops them before it kills a process.
+        cached = _fields(directory / "memory.stat").get(reclaimable, 0)
+    except (OSError, ValueError):
+        return _NO_LIMIT
+    return most - taken + cached
+
+
+def _fields(path: Path) -> dict[str, int]:
+    """Read a file of lines that are a name and a number."""
+    return {words[0]: int(words[1]) for words in map(str.split, path.read_text().splitlines())}

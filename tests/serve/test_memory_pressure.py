@@ -6,15 +6,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from headstart_server import memory_pressure
-from headstart_server.memory_pressure import MemoryPressure, free_bytes
+from headstart_server import admission
+from headstart_server.admission import MemoryPressure, free_bytes
 from headstart_server.refusal import RefusedError
 
 MIB = 1 << 20
 
 
 def test_requests_are_refused_while_memory_is_short(monkeypatch):
-    monkeypatch.setattr(memory_pressure, "CHECK_EVERY_S", 0.0)
+    monkeypatch.setattr(admission, "MEMORY_EVERY_S", 0.0)
     left = [600 * MIB]
     pressure = MemoryPressure(512 * MIB, lambda: left[0])
     pressure.admit()
