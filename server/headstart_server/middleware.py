@@ -31,6 +31,7 @@ from headstart_server.access_log import AccessLog
 from headstart_server.admission import Admission, RequestsInFlight
 from headstart_server.answering import Answering
 from headstart_server.asgi import App, Message, Receive, Scope, Send
+from headstart_server.bodies.bounds import BodyBounds
 from headstart_server.connections.connection import OpenConnections
 from headstart_server.connections.uvicorn_protocols import bound_connections
 from headstart_server.gateway import Gateway
@@ -132,7 +133,8 @@ class HeadstartMiddleware:
         parts.callback(pool.close)
         metrics.WORKERS_KILLED.set_function(lambda: pool.num_killed)
         quota = Quota(limits)
-        if _remembers(state.engine_client.vllm_config):
+        vllm_config = state.engine_client.vllm_config
+        if vllm_config.scheduler_config.scheduler_cls == SCHEDULER:  # it has the memory
             self._memory = _memory(settings, EngineMemory(engine), tokenizer, access_log)
             parts.callback(self._memory.close)
             if settings.memory.store is not None:  # else it hears of nothing that it needs
@@ -146,7 +148,7 @@ class HeadstartMiddleware:
         answering = Answering(
             self._app,
             front_end,
-            _parser(settings, state.engine_client.vllm_config, tokenizer),
+            _parser(settings, vllm_config, tokenizer),
             fetcher,
             decoder,
             MediaLoader(fetcher, decoder, budget),
@@ -269,18 +271,13 @@ def _parser(settings: Settings, config: Any, tokenizer: Any) -> RequestParser:
     from vllm.platforms import current_platform
 
     num_ids = config.model_config.get_vocab_size()
-    return RequestParser(
+    bounds = BodyBounds(
         settings.limits,
-        Tokenizing(tokenizer),
         num_ids,
         names_all_tokens=None not in tokenizer.convert_ids_to_tokens(list(range(num_ids))),
         closes_seed=current_platform.is_cpu() and config.scheduler_config.enable_chunked_prefill,
     )
-
-
-def _remembers(vllm_config: Any) -> bool:
-    """Whether our scheduler is there, which has the memory."""
-    return bool(vllm_config.scheduler_config.scheduler_cls == SCHEDULER)
+    return RequestParser(bounds, Tokenizing(tokenizer))
 
 
 def _memory(

@@ -15,7 +15,6 @@ from headstart.speculation.drafter import StreamKey
 from headstart_server.bodies.bounds import BodyBounds, clips_of
 from headstart_server.bodies.routes import ChatBody, CompletionBody, content_of, read_body
 from headstart_server.bodies.sampling import HeadstartOptions
-from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, MediaPart
 from headstart_server.prediction import Tokenizing
 from headstart_server.refusal import bad_request
@@ -50,17 +49,8 @@ class ParsedRequest:
 class RequestParser:
     """Parses requests' bodies. Safe to use from several threads."""
 
-    def __init__(
-        self,
-        limits: Limits,
-        tokenizing: Tokenizing,
-        vocabulary: int,
-        names_all_tokens: bool = True,
-        closes_seed: bool = False,
-    ) -> None:
-        """`BodyBounds` explains what is said of the served model."""
-        self._bounds = BodyBounds(limits, vocabulary, names_all_tokens, closes_seed)
-        self._tokenizing = tokenizing
+    def __init__(self, bounds: BodyBounds, tokenizing: Tokenizing) -> None:
+        self._bounds, self._tokenizing = bounds, tokenizing
 
     def parse(self, body: bytes, tenant: str, path: str = CHAT, session: str = "") -> ParsedRequest:
         """Check a body; raises a `RefusedError` that says what the client can change.

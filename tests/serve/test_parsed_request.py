@@ -9,6 +9,7 @@ import pytest
 
 from headstart.engine.request_tags import RequestTags
 from headstart.speculation.drafter import StreamKey
+from headstart_server.bodies.bounds import BodyBounds
 from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, MediaFetcher, MediaPart
 from headstart_server.parsed_request import RequestParser
@@ -32,7 +33,7 @@ def spelling():
 
 @pytest.fixture(scope="session")
 def parser(spelling):
-    return RequestParser(Limits(), spelling, VOCABULARY)
+    return RequestParser(BodyBounds(Limits(), VOCABULARY), spelling)
 
 
 def parse(parser, tenant="north", path=CHAT, header="", **content):
@@ -216,10 +217,11 @@ def test_drafts_are_as_long_as_the_answer(parser):
 
 
 def test_what_the_served_model_cannot_do_is_refused(spelling):
-    closed = RequestParser(Limits(), spelling, 100, names_all_tokens=False, closes_seed=True)
+    bounds = BodyBounds(Limits(), 100, names_all_tokens=False, closes_seed=True)
+    closed = RequestParser(bounds, spelling)
     for field in ({"logprobs": True}, {"seed": 7}, {"allowed_token_ids": [100]}):
         assert refused(parse, closed, **field) == HTTPStatus.BAD_REQUEST
-        assert parse(RequestParser(Limits(), spelling, VOCABULARY), **field).content
+        assert parse(RequestParser(BodyBounds(Limits(), VOCABULARY), spelling), **field).content
     assert parse(closed, seed=7, temperature=0, allowed_token_ids=[99]).content
 
 
