@@ -191,6 +191,26 @@ class Admission:
             yield slot
 
 
+def require_key(caller: Caller | None, ways: str = "") -> Caller:
+    """Who has shown a valid key; raises a refusal that says how to, for which there may be more
+    ``ways``."""
+    if caller is None:
+        metrics.TURNED_AWAY.labels("key").inc()
+        raise RefusedError(
+            HTTPStatus.UNAUTHORIZED, f"give a key: the header Authorization: Bearer KEY{ways}"
+        )
+    return caller
+
+
+def require_tenant(caller: Caller, context: RequestContext) -> None:
+    """Raise a refusal of an operator, who may only look."""
+    if not caller.may_ask:
+        context.details["operator"] = caller.name
+        raise RefusedError(
+            HTTPStatus.FORBIDDEN, "an operator's key only shows metrics; use a tenant's key"
+        )
+
+
 def check_page(settings: Settings, context: RequestContext) -> None:
     """Raise a refusal where a page of another site may be behind a request to an open server."""
     if not settings.open:

@@ -15,7 +15,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from headstart_server import metrics, routes
 from headstart_server.access_log import AccessLog
-from headstart_server.admission import Admission, Slot, check_page
+from headstart_server.admission import Admission, Slot, check_page, require_key, require_tenant
 from headstart_server.answering import Answering
 from headstart_server.asgi import App, Message, Receive, Scope, Send, send_json, send_whole
 from headstart_server.auth import Caller
@@ -94,19 +94,11 @@ class Gateway:
         if route.access is Access.PUBLIC:
             await self._answer_directly(context, route, caller)
             return
-        if caller is None:
-            metrics.TURNED_AWAY.labels("key").inc()
-            raise RefusedError(
-                HTTPStatus.UNAUTHORIZED, "give a key: the header Authorization: Bearer KEY"
-            )
+        caller = require_key(caller)
         if route.access is Access.AUTHENTICATED:
             await self._answer_directly(context, route, caller)
             return
-        if not caller.may_ask:
-            context.details["operator"] = caller.name
-            raise RefusedError(
-                HTTPStatus.FORBIDDEN, "an operator's key only shows metrics; use a tenant's key"
-            )
+        require_tenant(caller, context)
         if route.access is Access.TENANT:
             if route.path == routes.CAMERA_ANSWERS:
                 time_limit.reschedule(None)  # a stream lasts for as long as it is read

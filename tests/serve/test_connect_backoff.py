@@ -2,12 +2,13 @@
 
 import pytest
 
-from headstart_server.live.route import EACH_S, LONGEST_S, NUM_FREE, ConnectBackoff
+from headstart_server.delays import Delays
+from headstart_server.live.route import EACH_S, LONGEST_S, NUM_FREE
 from tests.serve.test_quota import Clock
 
 
-def refused(times: int, clock: Clock) -> ConnectBackoff:
-    backoff = ConnectBackoff(clock)
+def refused(times: int, clock: Clock) -> Delays:
+    backoff = Delays(NUM_FREE, EACH_S, LONGEST_S, clock)
     for _ in range(times):
         backoff.charge("north")
     return backoff
@@ -35,7 +36,7 @@ def test_nobody_owes_more_than_the_longest_wait():
 
 def test_tenants_are_forgotten_once_all_is_free_again():
     clock = Clock()
-    backoff = ConnectBackoff(clock)
+    backoff = refused(0, clock)
     for number in range(1000):
         backoff.charge(f"tenant {number}")
         clock.now_s += EACH_S

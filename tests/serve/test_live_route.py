@@ -9,7 +9,8 @@ from headstart_client.wire import PATH, SUBPROTOCOL
 from headstart_server import auth
 from headstart_server.access_log import AccessLog
 from headstart_server.admission import Admission
-from headstart_server.live.route import EACH_S, NUM_FREE, ConnectBackoff, LiveRoute
+from headstart_server.delays import Delays
+from headstart_server.live.route import EACH_S, LONGEST_S, NUM_FREE, LiveRoute
 from headstart_server.quota import Quota
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import RequestContext
@@ -155,7 +156,7 @@ class Sockets:
         admission = Admission(settings, Quota(settings.limits), lambda said: None)
         self.log = AccessLog(tmp_path / "log")
         self.route = LiveRoute(settings, admission, NoCameras(), self.log)
-        self.route._backoff = ConnectBackoff(Clock())
+        self.route._backoff = Delays(NUM_FREE, EACH_S, LONGEST_S, Clock())
 
     async def open(self, said: dict, sent: list[dict]) -> None:
         """Open one that says this, and serve it to its end."""

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable
 from http import HTTPStatus
 
 from headstart_client.wire import KEY_PREFIX, PATH, SUBPROTOCOL
 from headstart_server import metrics
 from headstart_server.access_log import AccessLog
-from headstart_server.admission import Admission, check_page
+from headstart_server.admission import Admission, check_page, require_key, require_tenant
 from headstart_server.asgi import Message, Receive, Scope, Send
 from headstart_server.delays import Delays
 from headstart_server.live.cameras import SocketCameras
@@ -29,17 +28,6 @@ LONGEST_S = 4.0
 """No handshake waits longer, and no tenant owes more than that."""
 
 
-class ConnectBackoff(Delays):
-    """How long the next handshake of a tenant waits whose sockets were refused one after another.
-
-    A socket that is refused has cost the server a handshake, and often a camera that had just
-    begun, and counts as no request: without a wait a client could repeat it as fast as it connects.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(NUM_FREE, EACH_S, LONGEST_S, clock)
-
-
 class LiveRoute:
     """An ASGI application for sockets. Used from one event loop only."""
 
@@ -55,7 +43,9 @@ class LiveRoute:
         self._admission, self._cameras, self._access_log = admission, cameras, access_log
         self._opening: Counter[str] = Counter()
         """Sockets that have not said which camera they are, of each tenant."""
-        self._backoff = ConnectBackoff()
+        # A refused socket has cost a handshake, and often a camera that had just begun, and counts
+        # as no request: without a wait a client could repeat it as fast as it connects.
+        self._backoff = Delays(NUM_FREE, EACH_S, LONGEST_S)
         self._sockets: dict[LiveSocket, asyncio.Task[None]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -140,19 +130,9 @@ class LiveRoute:
         if not authorization:
             given = (name for name in context.scope["subprotocols"] if name.startswith(KEY_PREFIX))
             authorization = f"Bearer {next(given, '').removeprefix(KEY_PREFIX)}"
-        caller = self._admission.caller(authorization)
-        if caller is None:
-            metrics.TURNED_AWAY.labels("key").inc()
-            raise RefusedError(
-                HTTPStatus.UNAUTHORIZED,
-                "give a key: the header Authorization: Bearer KEY, or the subprotocol"
-                f" {KEY_PREFIX}KEY",
-            )
-        if not caller.may_ask:
-            context.details["operator"] = caller.name
-            raise RefusedError(
-                HTTPStatus.FORBIDDEN, "an operator's key only shows metrics; use a tenant's key"
-            )
+        ways = f", or the subprotocol {KEY_PREFIX}KEY"
+        caller = require_key(self._admission.caller(authorization), ways)
+        require_tenant(caller, context)
         return caller.name
 
     def _check_key(self, context: RequestContext) -> None:
