@@ -1,7 +1,7 @@
-"""The types of values that bodies consist of."""
+"""The types of values that bodies consist of, and how JSON is read as one."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -9,14 +9,21 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    TypeAdapter,
+    ValidationError,
     model_validator,
 )
 from pydantic_core import PydanticCustomError, from_json
 
+from headstart_server.bodies.wording import refusal_of
+from headstart_server.refusal import bad_request
+
+Read = TypeVar("Read")
 MAX_DEPTH = 64
 """Of JSON whose shape the client chooses: schemas, parameters of tools."""
 MAX_COUNT = 2**31 - 1
 _INT64 = 2**63
+Int64 = Annotated[int, Field(ge=-_INT64, lt=_INT64)]
 
 
 class Body(BaseModel):
@@ -125,3 +132,15 @@ FunctionName = Annotated[
 CacheSalt = Annotated[
     str, Field(pattern=r"^[^@/\\\x00]{1,128}$", examples=["a", "mine and nobody's"])
 ]
+
+
+def read_json(kind: TypeAdapter[Read], content: str | bytes, what: str) -> Read:
+    """Parse and check a client's JSON; raises a refusal that names what is wrong."""
+    try:
+        given = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise bad_request(f"the {what} is not JSON: {str(error)[:100]}") from error
+    try:
+        return kind.validate_python(given)
+    except ValidationError as error:
+        raise refusal_of(error) from error

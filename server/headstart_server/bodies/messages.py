@@ -8,15 +8,12 @@ from headstart_server.bodies.kinds import (
     Body,
     Dropped,
     FunctionName,
+    Int64,
     JsonText,
     Name,
     tagged_by,
     tagged_by_kind,
 )
-
-_INT64 = 2**63
-Time = Annotated[int, Field(ge=-_INT64, lt=_INT64)]
-
 
 # Clients send null for an empty field; vLLM refuses null in these.
 _NOT_NULL = Field(exclude_if=lambda value: value is None)
@@ -64,8 +61,8 @@ class EventWindow(Body):
         min_length=1,
         description="A data URL, the id of an upload, or a file URL where the operator allows.",
     )
-    start_us: Time | None = None
-    stop_us: Time | None = None
+    start_us: Int64 | None = None
+    stop_us: Int64 | None = None
     sensor: (
         Annotated[str, Field(pattern="^[0-9]{1,5}x[0-9]{1,5}$", examples=["640x480"])] | None
     ) = None

@@ -2,14 +2,12 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter, ValidationError, model_validator
-from pydantic_core import from_json
+from pydantic import Discriminator, Field, Tag, TypeAdapter, model_validator
 
 from headstart_server.bodies.grammars import ToolChoice, Tools, format_constraint, tool_constraint
-from headstart_server.bodies.kinds import MAX_COUNT, Body, Count, Dropped, TokenIds, rule
+from headstart_server.bodies.kinds import MAX_COUNT, Body, Count, Dropped, TokenIds, read_json, rule
 from headstart_server.bodies.messages import Messages, TextContent
 from headstart_server.bodies.sampling import MOST_LOGPROBS, Sampling
-from headstart_server.bodies.wording import refusal_of
 from headstart_server.refusal import bad_request
 from headstart_server.routes import CHAT, COMPLETIONS
 
@@ -165,14 +163,7 @@ def read_body(path: str, body: bytes) -> Body:
     """Parse and check a route's body; raises a refusal that names what is wrong."""
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise bad_request(f"a body may hold {MAX_VALUES} values at most")
-    try:
-        given = from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise bad_request(f"the body is not JSON: {str(error)[:100]}") from error
-    try:
-        return BODIES[path].validate_python(given)
-    except ValidationError as error:
-        raise refusal_of(error) from error
+    return read_json(BODIES[path], body, "body")
 
 
 def content_of(body: Body) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from headstart_server.bodies.kinds import (
     CacheSalt,
     Count,
     Dropped,
+    Int64,
     Name,
     TokenId,
     TokenIds,
@@ -18,7 +19,6 @@ from headstart_server.bodies.kinds import (
     tagged_by_kind,
 )
 
-_INT64 = 2**63
 MOST_LOGPROBS = 20
 StopText = Annotated[str, Field(min_length=1, max_length=1024)]
 Stop = Annotated[
@@ -95,7 +95,7 @@ class Sampling(Body):
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     top_k: Annotated[int, Field(ge=-1, le=MAX_COUNT)] | None = None
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    seed: Annotated[int, Field(ge=-_INT64, lt=_INT64)] | None = None
+    seed: Int64 | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     presence_penalty: Annotated[float, Field(ge=-2, le=2)] | None = None
     # vLLM takes any number above 0; beyond these, logits become infinite and then no number.

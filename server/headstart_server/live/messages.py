@@ -5,10 +5,9 @@ docs/live-protocol.md describes them; docs/reference/websocket.md lists their fi
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, Tag, TypeAdapter, ValidationError, model_validator
-from pydantic_core import from_json
+from pydantic import Field, Tag, TypeAdapter, model_validator
 
 from headstart.answers.preview import Preview, Shown
 from headstart.errors import LiveError, MediaError
@@ -17,8 +16,16 @@ from headstart.live.windows import Windows
 from headstart.media.annex_b import Codec
 from headstart.media.events import SensorSize
 from headstart_client.wire import WINDOW_S
-from headstart_server.bodies.kinds import Body, Count, FreeJson, Name, rule, tagged_by
-from headstart_server.bodies.wording import refusal_of
+from headstart_server.bodies.kinds import (
+    Body,
+    Count,
+    FreeJson,
+    Name,
+    Read,
+    read_json,
+    rule,
+    tagged_by,
+)
 from headstart_server.limits import Limits
 from headstart_server.refusal import RefusedError, bad_request
 
@@ -178,7 +185,6 @@ _MESSAGES: TypeAdapter[FromClient] = TypeAdapter(
     ]
 )
 _REGISTRATION = TypeAdapter(Registration)
-Read = TypeVar("Read")
 
 
 def read_message(text: str, limits: Limits) -> FromClient:
@@ -195,14 +201,7 @@ def _read(kind: TypeAdapter[Read], content: str | bytes, limits: Limits) -> Read
     # A character of JSON is at least one of a text: a longer one is over the limit in any case.
     if len(content) > 2 * (limits.max_text_characters + limits.max_grammar_bytes):
         raise bad_request("the message is too long; shorten its question, system or schema")
-    try:
-        given = from_json(content, allow_inf_nan=False)
-    except ValueError as error:
-        raise bad_request(f"the message is not JSON: {str(error)[:100]}") from error
-    try:
-        message = kind.validate_python(given)
-    except ValidationError as error:
-        raise refusal_of(error) from error
+    message = read_json(kind, content, "message")
     if isinstance(message, CameraRequest | Ask):
         _check_texts(message, limits)
     return message
