@@ -52,7 +52,7 @@ def page() -> str:
         "## [media]",
         _entries(MEDIA_ENTRIES, {}, {name.removeprefix("media_"): own[name] for name in media}),
         "## [cameras]",
-        _entries(dict.fromkeys(camera_access.ENTRIES, list), {}, access),
+        _entries(camera_access.ENTRIES, {}, access),
         "## [memory]",
         _entries(
             store.ENTRIES,

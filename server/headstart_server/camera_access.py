@@ -15,10 +15,10 @@ from headstart.errors import LiveError, SourceError
 from headstart.live.sinks.mqtt_connection import MqttAddress, is_broker, paho
 from headstart.live.sources.address import DEFAULT_PORTS, Address
 from headstart_server.refusal import RefusedError, bad_request
-from headstart_server.settings_table import SettingsError
+from headstart_server.settings_table import SettingsError, checked
 
-ENTRIES = ("hosts", "hooks")
-"""The entries of [cameras], lists of texts."""
+ENTRIES = {"hosts": list, "hooks": list}
+"""The entries of [cameras] and the type of each."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,9 @@ class CameraAccess:
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> Self:
-        for name in table:
-            if name not in ENTRIES:
-                raise SettingsError(f"[cameras] {name} is not one of: {', '.join(ENTRIES)}")
-        hosts = [_host(each) for each in _list("hosts", table)]
-        hooks = [_origin(each) for each in _list("hooks", table)]
+        given = checked("cameras", table, ENTRIES)
+        hosts = [_host(each) for each in given.get("hosts", ())]
+        hooks = [_origin(each) for each in given.get("hooks", ())]
         brokers = [str(MqttAddress.parse(each)) for each in hooks if is_broker(each)]
         receivers = [each for each in hooks if not is_broker(each)]
         return cls(frozenset(hosts), tuple(receivers), frozenset(brokers))
@@ -84,13 +82,6 @@ def _closed(what: str, setting: str) -> RefusedError:
         HTTPStatus.FORBIDDEN,
         f"{what}; its operator can open it, under [cameras] of the server's settings: {setting}",
     )
-
-
-def _list(name: str, table: Mapping[str, Any]) -> list[Any]:
-    given = table.get(name, [])
-    if not isinstance(given, list):
-        raise SettingsError(f"[cameras] {name} is {given!r}; give a list of texts")
-    return given
 
 
 def _host(given: object) -> str:
