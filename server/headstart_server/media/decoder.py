@@ -25,8 +25,7 @@ from headstart.media.video import FORMATS
 from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, Fetched
 from headstart_server.refusal import bad_request
-from headstart_server.sandbox.lease import Lease
-from headstart_server.sandbox.pool import Job, Pool, PoolSize
+from headstart_server.sandbox.pool import Job, Lease, Pool, PoolSize
 from headstart_server.sandbox.vllm_media import Bounds
 from headstart_server.sandbox.worker import MAX_CPU_S, BufferSizes, Worker
 from headstart_server.settings_table import SettingsError
@@ -136,7 +135,7 @@ class MediaDecoder:
         if name in checked:
             checked.move_to_end(name)
             return
-        job = Job({"job": "grammar"}, grammar.encode(), _nothing, self._limits.grammar_s)
+        job = Job({"job": "grammar"}, grammar.encode(), lambda *_: None, self._limits.grammar_s)
         await _or_refused(self._pool.run(tenant, job), "the grammar of the answer")
         checked[name] = None
         if len(checked) > MAX_CHECKED_GRAMMARS:
@@ -218,10 +217,6 @@ def _read_filmstrip(result: Result, worker: Worker) -> bytes:
     if not picture.startswith(_PNG):
         raise ValueError("a filmstrip is a PNG")
     return picture
-
-
-def _nothing(_result: Result, _worker: Worker) -> None:
-    return None
 
 
 def _whole(value: object) -> int:

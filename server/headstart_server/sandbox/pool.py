@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
@@ -130,7 +130,7 @@ class Pool:
         self._size = size
         self._buffers = buffers
         self._limits = limits
-        self._queue = FairQueue(size.max_workers, size.max_workers_of_tenant)
+        self.queue = FairQueue(size.max_workers, size.max_workers_of_tenant)
         self._fresh: asyncio.Queue[Worker] = asyncio.Queue()
         self._idle: list[Worker] = []
         self._fork_server: subprocess.Popen[bytes] | None = None
@@ -152,7 +152,7 @@ class Pool:
         """Wait for this tenant's turn, then for the job. Raises `MediaError`."""
         if len(job.content) > self._buffers.input_bytes:
             raise MediaError(f"it may have {self._buffers.input_bytes} bytes at most")
-        async with self._queue.turn(tenant):
+        async with self.queue.turn(tenant):
             self._num_busy += 1
             try:
                 worker = await self._worker(tenant)
@@ -162,10 +162,6 @@ class Pool:
                     self._keep(worker)
             finally:
                 self._num_busy -= 1
-
-    def turn(self, tenant: str) -> AbstractAsyncContextManager[None]:
-        """Wait for a turn of this tenant's to compute, and hold it until the block is left."""
-        return self._queue.turn(tenant)
 
     async def run_on(self, worker: Worker, job: Job[T]) -> T:
         """Run a job; raises `MediaError`. Kills the worker unless it could run another."""
@@ -300,3 +296,51 @@ class Pool:
             fork_server.wait()
         if control is not None:
             control.close()
+
+
+class Lease:
+    """A worker that one stream keeps for as long as its jobs build on each other.
+
+    Used from one event loop only, and by one task at a time. `close` it at the end. Each job waits
+    for a turn of the tenant's, so that however many streams there are, no more of them compute at
+    once than the pool has workers.
+    """
+
+    def __init__(
+        self, pool: Pool, tenant: str, buffers: BufferSizes, limits: ResourceLimits
+    ) -> None:
+        self._pool, self._tenant = pool, tenant
+        self._buffers, self._limits = buffers, limits
+        self._worker: Worker | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process that has the stream now; none before it begins, and once it has ended."""
+        worker = self._worker
+        return worker.pid if worker is not None and worker.is_alive else None
+
+    async def run(self, job: Job[T], *, begins: bool) -> T:
+        """Run a job after the one before it. Raises `MediaError`.
+
+        One that ``begins`` builds on none before. Only then is there a new worker, if the last one
+        has ended or has worked enough.
+        """
+        async with self._pool.queue.turn(self._tenant):
+            worker = self._worker
+            if begins and (worker is None or worker.is_worn or not worker.is_alive):
+                self.close()
+                worker = await self._pool.fresh(self._tenant, self._buffers, self._limits)
+                self._worker = worker
+            if worker is None:
+                raise MediaError("the process that decoded what it builds on has ended")
+            try:
+                return await self._pool.run_on(worker, job)
+            finally:
+                if worker.is_killed:
+                    self._worker = None
+
+    def close(self) -> None:
+        """End the process, while no job runs."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
