@@ -8,15 +8,14 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TextIO
 
 from headstart.doctor.findings import require_engine
 from headstart.drafters.registry import MemoryLimits
-from headstart.engine.draft_model import DraftModel
 from headstart.engine.drafts.channel import ChannelLease, channel_home
 from headstart.engine.engine_resources import EngineResources, check_cache_room, few_kernels
 from headstart.engine.headstart import Headstart
@@ -136,9 +135,14 @@ def serve(
         os.environ.update(few_kernels(os.environ).environment)
     with ExitStack() as running:
         running.enter_context(interrupts_kept())  # the middleware unblocks them once it can drain
-        found = arguments(settings, running.enter_context(_channel(settings)))
-        bare = running.enter_context(_bare(settings))
-        draft_model, resources = _placed(settings, found)
+        channel = None
+        if settings.max_draft_tokens and not settings.is_data_parallel:
+            channel = running.enter_context(closing(ChannelLease.take())).channel.directory
+        found = arguments(settings, channel)
+        bare = running.enter_context(_bare(settings)) if settings.compare else None
+        draft_model, resources = settings.draft_model, EngineResources()
+        if draft_model is not None:  # it and the target get a part of the machine each
+            draft_model, resources = draft_model.placed(found)
         os.environ.update(resources.environment)
         args = _parsed(flags({**found, **resources.arguments}))
         args.enable_mm_processor_stats = True  # has no flag: times the vision tower
@@ -173,40 +177,13 @@ def serve(
         sys.exit(1)
 
 
-@contextmanager
-def _bare(settings: Settings) -> Iterator[Headstart | None]:
-    """vLLM alone, with the engine's arguments of the target, where it is compared with."""
-    if not settings.compare:
-        yield None
-        return
+def _bare(settings: Settings) -> Headstart:
+    """vLLM alone, with the engine's arguments of the target, to be compared with."""
     from vllm import AsyncEngineArgs
 
     names = {field.name for field in fields(AsyncEngineArgs)}
     vllm = {name: given for name, given in settings.vllm.items() if name in names}
-    with Headstart(settings.target, max_draft_tokens=0, vllm=vllm) as bare:
-        yield bare
-
-
-@contextmanager
-def _channel(settings: Settings) -> Iterator[str | None]:
-    """The draft channel between drafter, scheduler and server; none where it is not used."""
-    if not settings.max_draft_tokens or settings.is_data_parallel:
-        yield None
-        return
-    lease = ChannelLease.take()
-    try:
-        yield lease.channel.directory
-    finally:
-        lease.close()
-
-
-def _placed(
-    settings: Settings, found: Mapping[str, Any]
-) -> tuple[DraftModel | None, EngineResources]:
-    """A draft model with its part of the machine, and the part of the target beside it."""
-    if (draft_model := settings.draft_model) is None:
-        return None, EngineResources()
-    return draft_model.placed(found)
+    return Headstart(settings.target, max_draft_tokens=0, vllm=vllm)
 
 
 def _parsed(words: list[str]) -> Any:
