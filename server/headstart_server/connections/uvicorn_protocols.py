@@ -6,7 +6,7 @@ another on one connection into a list without end.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from headstart.errors import HeadstartError
@@ -35,9 +35,7 @@ _HTTP_METHODS = (
     "send_400_response",
     "connection_lost",
 )
-_HTTP_STATE = ("pipeline", "cycle")
 _SOCKET_METHODS = ("data_received", "send", "handle_parser_exception")
-_SOCKET_STATE = ("conn", "handshake_complete")
 
 
 class UvicornError(HeadstartError):
@@ -95,11 +93,7 @@ class HttpConnection(Connection):
 
 
 def bounded_http(http: Any) -> Any:
-    for name in _HTTP_METHODS:
-        _require(hasattr(http, name), f"has no {name} in its {http.__name__}")
-    for name in _HTTP_STATE:
-        found = name in http.__init__.__code__.co_names
-        _require(found, f"keeps no {name} in its {http.__name__}")
+    _check(http, _HTTP_METHODS, state=("pipeline", "cycle"))
 
     class BoundedHttp(http):
         """Its callbacks are called by the parser, within `data_received`."""
@@ -185,11 +179,7 @@ def bounded_http(http: Any) -> Any:
 
 
 def bounded_socket(socket: Any, clock: Callable[[], float]) -> Any:
-    for name in _SOCKET_METHODS:
-        _require(hasattr(socket, name), f"has no {name} in its {socket.__name__}")
-    for name in _SOCKET_STATE:
-        found = name in socket.__init__.__code__.co_names
-        _require(found, f"keeps no {name} in its {socket.__name__}")
+    _check(socket, _SOCKET_METHODS, state=("conn", "handshake_complete"))
 
     class BoundedSocket(socket):
         """From the handshake on."""
@@ -223,6 +213,15 @@ def bounded_socket(socket: Any, clock: Callable[[], float]) -> Any:
                 self.transport.resume_reading()
 
     return BoundedSocket
+
+
+def _check(spoken: Any, methods: Iterable[str], state: Iterable[str]) -> None:
+    """Raise unless a protocol of uvicorn's has what is bounded here."""
+    for name in methods:
+        _require(hasattr(spoken, name), f"has no {name} in its {spoken.__name__}")
+    for name in state:
+        found = name in spoken.__init__.__code__.co_names
+        _require(found, f"keeps no {name} in its {spoken.__name__}")
 
 
 def _require(is_so: bool, otherwise: str) -> None:
