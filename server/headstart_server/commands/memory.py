@@ -3,7 +3,7 @@
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,24 +33,15 @@ def memory() -> None:
 @report_errors
 def show(url: Url = HERE) -> None:
     """Show what a server remembers of your streams."""
-    client = _client(url)
-    said = client.page()
-    num_shown = _show_rows(said["data"])
-    while said["cursor"] is not None:
-        said = client.page(said["cursor"])
-        num_shown += _show_rows(said["data"])
-    typer.echo(f"{num_shown} streams; answers are kept for {said['keep_days']:g} days")
-
-
-def _show_rows(rows: list[dict[str, Any]]) -> int:
-    for row in rows:
+    said = _client(url).streams()
+    for row in said["data"]:
         until = datetime.fromtimestamp(row["newest_s"], UTC) if "newest_s" in row else None
         typer.echo(
             f"{row['stream']}: {row['answers']} answers, {row['bytes']} bytes,"
             f" {row['stored_bytes']} stored"
             + ("" if until is None else f", the last {until:%Y-%m-%d %H:%M:%S} UTC")
         )
-    return len(rows)
+    typer.echo(f"{len(said['data'])} streams; answers are kept for {said['keep_days']:g} days")
 
 
 def _client(url: str) -> "MemoryClient":
