@@ -142,7 +142,7 @@ class MediaLoader:
                 self._budget.hold(tenant, media.num_bytes)
                 addresses.append(STORE.put(digest, media))
                 part.part[f"{part.kind}_url"] = {"url": addresses[-1]}
-                part.part["uuid"] = _uuid(tenant, digest)
+                part.part["uuid"] = owned_id(owner_of(tenant), digest)
             yield release
         finally:
             release()
@@ -160,7 +160,3 @@ def _digest(kind: str, fetched: Fetched) -> str:
     digest = hashlib.sha256(f"{kind} {fetched.is_jpegs} ".encode())
     digest.update(fetched.content)
     return digest.hexdigest()
-
-
-def _uuid(tenant: str, digest: str) -> str:
-    return owned_id(owner_of(tenant), digest)
