@@ -31,7 +31,6 @@ from headstart_server.access_log import AccessLog
 from headstart_server.admission import Admission, RequestsInFlight
 from headstart_server.answering import Answering
 from headstart_server.asgi import App, Message, Receive, Scope, Send
-from headstart_server.bodies.bounds import BodyBounds
 from headstart_server.connections.connection import OpenConnections
 from headstart_server.connections.uvicorn_protocols import bound_connections
 from headstart_server.gateway import Gateway
@@ -47,7 +46,7 @@ from headstart_server.memory.routes import MemoryRoutes
 from headstart_server.memory.seal import SnapshotSeal, tokenizer_name
 from headstart_server.memory.store import open_store
 from headstart_server.memory.store_sync import MemoryStoreSync
-from headstart_server.parsed_request import RequestParser
+from headstart_server.parsed_request import BodyBounds, RequestParser
 from headstart_server.prediction import Tokenizing
 from headstart_server.quota import Quota
 from headstart_server.readiness import Heartbeat, Readiness

@@ -9,7 +9,6 @@ import pytest
 from pydantic import ValidationError
 
 from headstart_server.bodies import grammars, messages, routes, sampling
-from headstart_server.bodies.bounds import BodyBounds
 from headstart_server.bodies.kinds import Body
 from headstart_server.bodies.routes import (
     BODIES,
@@ -23,6 +22,7 @@ from headstart_server.bodies.routes import (
 )
 from headstart_server.bodies.wording import CLOSED
 from headstart_server.limits import Limits
+from headstart_server.parsed_request import BodyBounds
 from headstart_server.refusal import RefusedError
 from headstart_server.routes import CHAT, COMPLETIONS
 from headstart_server.schema import openapi_schema

@@ -9,10 +9,9 @@ import pytest
 
 from headstart.engine.request_tags import RequestTags
 from headstart.speculation.drafter import StreamKey
-from headstart_server.bodies.bounds import BodyBounds
 from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, MediaFetcher, MediaPart
-from headstart_server.parsed_request import RequestParser
+from headstart_server.parsed_request import BodyBounds, RequestParser
 from headstart_server.prediction import Tokenizing
 from headstart_server.refusal import RefusedError
 from headstart_server.request_context import RequestContext
