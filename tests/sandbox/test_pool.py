@@ -27,7 +27,7 @@ from headstart_server.media.decoder import MediaDecoder, environment, max_output
 from headstart_server.media.fetcher import EventPart, Fetched
 from headstart_server.refusal import RefusedError
 from headstart_server.sandbox import worker as worker_module
-from headstart_server.sandbox.pool import Job, Pool, PoolSize
+from headstart_server.sandbox.pool import FairQueue, Job, Pool
 from headstart_server.sandbox.worker import WAIT_TIMES, BufferSizes, SlowJobError, Worker
 from rig.waiting import until
 from tests.serve.attacks import still_video
@@ -47,7 +47,7 @@ class Sandbox:
         self.pool = Pool(
             {"media_io_kwargs": {"video": {"num_frames": 8}}, "vocabulary": None},
             environment(LIMITS),
-            PoolSize(2, 2),
+            FairQueue(2, 2),
             BufferSizes(32 << 20, max_output_bytes(LIMITS)),
             ResourceLimits(cpu_s=60, memory_bytes=LIMITS.decoder_bytes, has_threads=True),
         )

@@ -25,7 +25,7 @@ from headstart.media.video import FORMATS
 from headstart_server.limits import Limits
 from headstart_server.media.fetcher import EventPart, Fetched
 from headstart_server.refusal import bad_request
-from headstart_server.sandbox.pool import Job, Lease, Pool, PoolSize
+from headstart_server.sandbox.pool import FairQueue, Job, Lease, Pool
 from headstart_server.sandbox.vllm_media import Bounds
 from headstart_server.sandbox.worker import MAX_CPU_S, BufferSizes, Worker
 from headstart_server.settings_table import SettingsError
@@ -270,7 +270,7 @@ def decoder_pool(limits: Limits, model_config: Any, tokenizer: Any, is_open: boo
             "vocabulary": _vocabulary(model_config, tokenizer),
         },
         environment(limits),
-        PoolSize(limits.max_decoders, max_of_tenant),
+        FairQueue(limits.max_decoders, max_of_tenant),
         BufferSizes(
             max(limits.max_body_bytes, limits.max_media_file_bytes), max_output_bytes(limits)
         ),

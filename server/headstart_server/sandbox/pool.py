@@ -50,14 +50,6 @@ class Job(Generic[T]):
     """Processor time that it may take."""
 
 
-@dataclass(frozen=True)
-class PoolSize:
-    """How many workers there are, and how many of them one tenant may occupy."""
-
-    max_workers: int
-    max_workers_of_tenant: int
-
-
 class FairQueue:
     """Gives tenants their turns round-robin; bounds how many jobs run, of all and of each.
 
@@ -65,7 +57,7 @@ class FairQueue:
     """
 
     def __init__(self, max_running: int, max_running_of_tenant: int) -> None:
-        self._max_running = max_running
+        self.max_running = max_running
         self._max_running_of_tenant = max_running_of_tenant
         self._running: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
@@ -96,7 +88,7 @@ class FairQueue:
         self._start_next()
 
     def _start_next(self) -> None:
-        while self._running.total() < self._max_running and (tenant := self._next()) is not None:
+        while self._running.total() < self.max_running and (tenant := self._next()) is not None:
             self._running[tenant] += 1
 
     def _next(self) -> str | None:
@@ -120,17 +112,19 @@ class Pool:
         self,
         settings: Mapping[str, Any],
         environment: Mapping[str, str],
-        size: PoolSize,
+        queue: FairQueue,
         buffers: BufferSizes,
         limits: ResourceLimits,
     ) -> None:
-        """``settings``: vLLM's ``media_io_kwargs``, and the ``vocabulary`` for grammars."""
+        """``settings``: vLLM's ``media_io_kwargs``, and the ``vocabulary`` for grammars.
+
+        It keeps as many workers as jobs of the ``queue`` may run.
+        """
         self._settings = settings
         self._environment = environment
-        self._size = size
+        self.queue = queue
         self._buffers = buffers
         self._limits = limits
-        self.queue = FairQueue(size.max_workers, size.max_workers_of_tenant)
         self._fresh: asyncio.Queue[Worker] = asyncio.Queue()
         self._idle: list[Worker] = []
         self._fork_server: subprocess.Popen[bytes] | None = None
@@ -209,7 +203,7 @@ class Pool:
             if worker.is_alive:
                 return worker
             worker.kill()
-        while self._idle and len(self._idle) + self._num_busy > self._size.max_workers:
+        while self._idle and len(self._idle) + self._num_busy > self.queue.max_running:
             self._idle.pop(0).kill()
         return await self.fresh(tenant, self._buffers, self._limits)
 
