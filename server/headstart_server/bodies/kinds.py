@@ -129,6 +129,7 @@ Name = Annotated[str, Field(min_length=1, max_length=128)]
 FunctionName = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$", examples=["look", "turn_left"])
 ]
+SensorText = Annotated[str, Field(pattern="^[0-9]{1,5}x[0-9]{1,5}$", examples=["640x480"])]
 CacheSalt = Annotated[
     str, Field(pattern=r"^[^@/\\\x00]{1,128}$", examples=["a", "mine and nobody's"])
 ]

@@ -11,6 +11,7 @@ from headstart_server.bodies.kinds import (
     Int64,
     JsonText,
     Name,
+    SensorText,
     tagged_by,
     tagged_by_kind,
 )
@@ -63,9 +64,7 @@ class EventWindow(Body):
     )
     start_us: Int64 | None = None
     stop_us: Int64 | None = None
-    sensor: (
-        Annotated[str, Field(pattern="^[0-9]{1,5}x[0-9]{1,5}$", examples=["640x480"])] | None
-    ) = None
+    sensor: SensorText | None = None
     format: Literal["npy", "npz", "h5", "hdf5", "aedat4", "raw", "dat", "csv"] | None = None
 
 

@@ -22,6 +22,7 @@ from headstart_server.bodies.kinds import (
     FreeJson,
     Name,
     Read,
+    SensorText,
     read_json,
     rule,
     tagged_by,
@@ -32,7 +33,6 @@ from headstart_server.refusal import RefusedError, bad_request
 MAX_TOKENS = 4096
 """Of one answer."""
 Message = dict[str, object]
-Sensor = Annotated[str, Field(pattern=r"^[0-9]{1,5}x[0-9]{1,5}$", examples=["346x260"])]
 Question = Annotated[str, Field(min_length=1)]
 AddressText = Annotated[str, Field(pattern=r"^[!-~]{1,2048}$")]
 """Printable ASCII without spaces."""
@@ -99,7 +99,7 @@ class Start(CameraRequest):
     """Begin a camera whose pictures come over this socket."""
 
     type: Literal["start"]
-    sensor: Sensor | None = None
+    sensor: SensorText | None = None
     """Size of the event camera whose events are sent."""
     codec: Annotated[Codec, Field(strict=False)] | None = None
     """Of the encoded video that the camera sends in place of pictures."""
