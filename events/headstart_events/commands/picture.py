@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from headstart.media.events import Events
-from headstart_events.rendering import render
+from headstart_events.rendering import BRIGHTER, DARKER, render
 from headstart_events.summary import Summary
 
 INK, GREY, PAPER, RULE = (28, 28, 30), (110, 110, 116), (255, 255, 255), (225, 225, 228)
 LINE, FILL, MARK = (54, 84, 134), (214, 224, 240), (214, 120, 0)
-RED, BLUE = (255, 0, 0), (0, 0, 255)
 MARGIN, GAP, PANEL_WIDTH, PLOT_HEIGHT = 36, 24, 720, 190
 
 
@@ -55,7 +54,7 @@ def sheet(
 
 def _legend(draw: ImageDraw.ImageDraw, right: int, y: int) -> None:
     x = float(right)
-    for colour, word in ((BLUE, "darker"), (RED, "brighter")):
+    for colour, word in ((DARKER, "darker"), (BRIGHTER, "brighter")):
         x -= draw.textlength(word, font=_font(20))
         draw.text((x, y), word, fill=INK, font=_font(20))
         draw.rectangle((x - 24, y + 5, x - 8, y + 21), fill=colour)
