@@ -51,10 +51,10 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSize) -> None:
+def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSize) -> int:
     """Write pieces of a recording, in order, in the format that the suffix of ``path`` names.
 
-    A file that could not be finished is removed.
+    Returns how many events there were. A file that could not be finished is removed.
     """
     target = Path(path)
     writer = WRITERS.get("".join(target.suffixes[-2:]).lower()) or WRITERS.get(
@@ -63,10 +63,19 @@ def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSi
     if writer is None:
         raise MediaError(f"{path} has no suffix of a format written here; use {', '.join(WRITERS)}")
     partial = target.with_name(f"{target.name}.partial")
+    num_events = 0
+
+    def counted() -> Iterator[Events]:
+        nonlocal num_events
+        for events in blocks:
+            num_events += len(events)
+            yield events
+
     try:
-        writer(partial, iter(blocks), sensor)
+        writer(partial, counted(), sensor)
         partial.replace(target)
     except OSError as error:
         raise MediaError(f"cannot write {path}: {error}; choose a writable path") from error
     finally:
         partial.unlink(missing_ok=True)
+    return num_events
