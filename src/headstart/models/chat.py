@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.clip import SUFFIXES, Clip, ClipFiles
+from headstart.media.clip import PICTURES, Clip, ClipFiles
 from headstart.media.video import Video
 
 NUM_FRAMES = 8
@@ -59,7 +59,7 @@ class ChatView:
 
     def files(self, path: Path) -> ClipFiles:
         """The clip of a single file: a picture by its suffix, else a video."""
-        if path.suffix.lower() in SUFFIXES:
+        if path.suffix.lower() in PICTURES:
             return ClipFiles(pictures=(path,))
         return ClipFiles(video=path)
 
