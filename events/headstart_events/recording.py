@@ -220,6 +220,13 @@ def _window(blocks: Iterator[Events], start_us: int, stop_us: int) -> Iterator[E
             return
 
 
+def not_installed(work: str, package: str | None) -> MediaError:
+    """What to say where a package that reads or writes a format is not there."""
+    return MediaError(
+        f"{work} needs {package}, which is not installed: pip install 'headstart[events]'"
+    )
+
+
 @contextmanager
 def damage_reported(path: Path) -> Iterator[None]:
     """Turn what a decoder raises over damaged bytes into a `MediaError` that names the file."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
+from headstart_events.recording import not_installed
 from headstart_events.writers.arrays import write_csv, write_dsec, write_npz
 from headstart_events.writers.prophesee import write_dat, write_evt2, write_evt3
 
@@ -18,9 +19,7 @@ def write_aedat4(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> No
         from faery.events_stream import EVENTS_DTYPE
         from faery.file_encoder import events_to_file
     except ImportError as error:
-        raise MediaError(
-            "writing AEDAT4 needs faery, which is not installed: pip install 'headstart[events]'"
-        ) from error
+        raise not_installed("writing AEDAT4", "faery") from error
 
     if max(sensor.width, sensor.height) > MAX_AEDAT4_SIDE:
         raise MediaError("AEDAT4 holds sensors up to 32768 a side; write .npz or .h5 instead")
