@@ -19,8 +19,7 @@ from headstart.cli.terminal import report_errors
 from headstart.errors import MediaError, UnknownSensorError
 from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
 from headstart.media.video import count_frames, stream_frames, write_frames
-from headstart_events.commands.picture import sheet, side_by_side
-from headstart_events.commands.viewer import show
+from headstart_events.commands.picture import sheet, show, side_by_side
 from headstart_events.readers.dsec import RectifyMap
 from headstart_events.readers.opening import open_recording
 from headstart_events.recording import Recording
