@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -62,11 +63,7 @@ class PluginGroup(TyperGroup):
 def _loaded(plugin: EntryPoint) -> Any:
     try:
         found = plugin.load()
-        if isinstance(found, typer.Typer):
-            return get_command(found)
-        app = typer.Typer(add_completion=False)
-        app.command()(found)
-        return get_command(app)
+        return get_command(found) if isinstance(found, typer.Typer) else _made(found)
     except (ImportError, AttributeError) as error:
         # A package of another version must not take headstart's own commands down.
         return _refusing(
@@ -76,14 +73,19 @@ def _loaded(plugin: EntryPoint) -> Any:
 
 def _refusing(message: str) -> Any:
     """A command that fails with ``message``, whatever its arguments are."""
-    app = typer.Typer(add_completion=False)
     takes_all = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-    @app.command(help=message, add_help_option=False, context_settings=takes_all)
     @report_errors
     def refuse() -> None:
         raise HeadstartError(message)
 
+    return _made(refuse, help=message, add_help_option=False, context_settings=takes_all)
+
+
+def _made(function: Callable[..., object], **settings: Any) -> Any:
+    """The command that typer makes of a function."""
+    app = typer.Typer(add_completion=False)
+    app.command(**settings)(function)
     return get_command(app)
 
 
@@ -103,9 +105,7 @@ def _shown_well(command: Any) -> None:
 @cache
 def _help_all() -> Any:
     """The flag, made as typer makes every option."""
-    app = typer.Typer(add_completion=False)
 
-    @app.command()
     def command(
         help_all: bool = typer.Option(
             False,
@@ -117,7 +117,7 @@ def _help_all() -> Any:
         ),
     ) -> None: ...
 
-    return get_command(app).params[0]
+    return _made(command).params[0]
 
 
 def _show_all(context: typer.Context, is_asked: bool) -> None:
