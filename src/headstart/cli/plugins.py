@@ -46,7 +46,6 @@ class PluginGroup(TyperGroup):
         return [*_INSTALLS, *sorted(entry_points(group=ENTRY_POINTS).names - _INSTALLS.keys())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name, or None."""
         command: Any = super().get_command(ctx, cmd_name)
         if command is None and (plugins := entry_points(group=ENTRY_POINTS, name=cmd_name)):
             command = _loaded(next(iter(plugins)))
