@@ -164,17 +164,6 @@ class Recording(ABC):
                 return int(block.t[0])
         raise MediaError(f"{self.opening.path} has no events; choose another recording")
 
-    @property
-    def last_us(self) -> int:
-        """The time of the last event; reads the whole file where it has no index."""
-        last = None
-        for block in self.blocks():
-            if len(block):
-                last = int(block.t[-1])
-        if last is None:
-            raise MediaError(f"{self.opening.path} has no events; choose another recording")
-        return last
-
     def close(self) -> None:  # noqa: B027 (most formats hold nothing open)
         """Close what the recording holds open. Idempotent."""
 
@@ -229,6 +218,13 @@ def _window(blocks: Iterator[Events], start_us: int, stop_us: int) -> Iterator[E
             yield inside
         if len(block) and block.t[-1] >= stop_us:
             return
+
+
+def not_installed(work: str, package: str | None) -> MediaError:
+    """What to say where a package that reads or writes a format is not there."""
+    return MediaError(
+        f"{work} needs {package}, which is not installed: pip install 'headstart[events]'"
+    )
 
 
 @contextmanager

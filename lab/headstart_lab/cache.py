@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from headstart.media.clip import Clip
 from headstart.media.events import SensorSize
 from headstart_events.eventgpt.view import EventGptView
-from headstart_events.rendering import EVENTGPT_PALETTE
+from headstart_events.rendering import COLOURS
 from headstart_lab.errors import LabError
 from headstart_lab.language.facts import Fact
 from headstart_lab.language.questions import Question
@@ -171,17 +171,15 @@ def event_pictures(clip: Clip) -> NDArray[np.uint8]:
 
 
 def code_pictures(pictures: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Pictures of events as indices of the palette: 0 background, 1 darker, 2 brighter."""
-    # In this palette only `darker` has no red, and only `brighter` has no blue.
+    """Pictures of events as indices of `COLOURS`: 0 background, 1 darker, 2 brighter."""
+    # Of these only `darker` has no red, and only `brighter` has no blue.
     red, blue = pictures[..., 0], pictures[..., 2]
     return (red == 0).astype(np.uint8) + 2 * (blue == 0).astype(np.uint8)
 
 
 def draw_codes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """The pictures that `code_pictures` coded."""
-    palette = EVENTGPT_PALETTE
-    colours = np.array([palette.background, palette.darker, palette.brighter], dtype=np.uint8)
-    pictures: NDArray[np.uint8] = colours[codes]
+    pictures: NDArray[np.uint8] = COLOURS[codes]
     return pictures
 
 

@@ -30,5 +30,5 @@ class Paced:
 def paced(monkeypatch) -> Paced:
     clock = Paced()
     monkeypatch.setattr(pace, "time", clock)
-    monkeypatch.setattr(pace.Pace, "_wait", lambda waiting, seconds: clock.wait(waiting, seconds))
+    monkeypatch.setattr(pace.Pace, "sleep", lambda waiting, seconds: clock.wait(waiting, seconds))
     return clock

@@ -77,7 +77,7 @@ def attempt(path: Path) -> str:
 def read_through(recording) -> None:
     events = recording.read_all()
     if len(events):
-        middle = (recording.first_us + recording.last_us) // 2
+        middle = (recording.first_us + int(events.t[-1])) // 2
         recording.read(middle, middle + 50_000)
 
 

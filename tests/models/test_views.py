@@ -9,8 +9,7 @@ from headstart import Clip, Video
 from headstart.engine.model import _showing
 from headstart.engine.startup import model_arguments
 from headstart.errors import DraftingError, MediaError, ModelConfigError
-from headstart.models.chat import ChatView
-from headstart.models.qwen3_vl.view import Qwen3VlView
+from headstart.models.chat import ChatView, Qwen3VlView
 from headstart.models.video_llava.view import VideoLlavaView
 from headstart.models.view import view_of
 from headstart_events.eventgpt.view import EventGptView

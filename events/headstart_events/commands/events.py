@@ -19,8 +19,7 @@ from headstart.cli.terminal import report_errors
 from headstart.errors import MediaError, UnknownSensorError
 from headstart.media.events import MAX_SIDE, MAX_TIME_US, Events, SensorSize
 from headstart.media.video import count_frames, stream_frames, write_frames
-from headstart_events.commands.picture import sheet, side_by_side
-from headstart_events.commands.viewer import show
+from headstart_events.commands.picture import sheet, show, side_by_side
 from headstart_events.readers.dsec import RectifyMap
 from headstart_events.readers.opening import open_recording
 from headstart_events.recording import Recording
@@ -157,10 +156,10 @@ def simulate_command(
     size = SensorSize.parse(sensor) if sensor else None
     num_frames = count_frames(video)
     pieces = simulate(_scaled(stream_frames(video), size), model)
-    counted = _Counted(_tracked(pieces, num_frames, "frames", per_piece=True))
-    first = next(counted)  # has the sensor's size and no events: nothing has changed yet
-    write_recording(output, counted, first.sensor)
-    typer.echo(f"{output}: {counted.num_events:,} events of {num_frames} frames at {first.sensor}")
+    tracked = _tracked(pieces, num_frames, "frames", per_piece=True)
+    seen_by = next(tracked).sensor  # of no events: nothing has changed yet
+    num_events = write_recording(output, tracked, seen_by)
+    typer.echo(f"{output}: {num_events:,} events of {num_frames} frames at {seen_by}")
 
 
 @app.command()
@@ -181,9 +180,8 @@ def convert(
             blocks = _tracked(recording.blocks(), recording.num_events, "events")
         else:
             blocks = iter([_read_window(recording, clip)])
-        counted = _Counted(undo(block) for block in blocks)
-        write_recording(output, counted, recording.sensor)
-    typer.echo(f"{output}: {counted.num_events:,} events")
+        num_events = write_recording(output, map(undo, blocks), recording.sensor)
+    typer.echo(f"{output}: {num_events:,} events")
 
 
 @app.command()
@@ -264,19 +262,6 @@ def _scaled(
             image = Image.fromarray(frame)
             small = image.resize((size.width, size.height), Image.Resampling.BOX)
             yield time_us, np.asarray(small)
-
-
-class _Counted(Iterator[Events]):
-    """Counts the events of pieces on their way to a writer."""
-
-    def __init__(self, pieces: Iterable[Events]) -> None:
-        self._pieces = iter(pieces)
-        self.num_events = 0
-
-    def __next__(self) -> Events:
-        piece = next(self._pieces)
-        self.num_events += len(piece)
-        return piece
 
 
 def _tracked(

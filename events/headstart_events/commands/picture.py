@@ -1,20 +1,25 @@
-"""Pictures of events for people: slices side by side, and a sheet of frame, events and rate."""
+"""Events for people: slices side by side, a sheet of frame, events and rate, and rerun's viewer."""
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from headstart.errors import MediaError
 from headstart.media.events import Events
-from headstart_events.rendering import render
+from headstart.media.video import stream_frames
+from headstart_events.rendering import BRIGHTER, DARKER, render, slice_by_time
 from headstart_events.summary import Summary
 
 INK, GREY, PAPER, RULE = (28, 28, 30), (110, 110, 116), (255, 255, 255), (225, 225, 228)
 LINE, FILL, MARK = (54, 84, 134), (214, 224, 240), (214, 120, 0)
-RED, BLUE = (255, 0, 0), (0, 0, 255)
 MARGIN, GAP, PANEL_WIDTH, PLOT_HEIGHT = 36, 24, 720, 190
+FRAME_US = 20_000
+"""In the viewer."""
 
 
 def side_by_side(slices: Sequence[Events]) -> Image.Image:
@@ -55,7 +60,7 @@ def sheet(
 
 def _legend(draw: ImageDraw.ImageDraw, right: int, y: int) -> None:
     x = float(right)
-    for colour, word in ((BLUE, "darker"), (RED, "brighter")):
+    for colour, word in ((DARKER, "darker"), (BRIGHTER, "brighter")):
         x -= draw.textlength(word, font=_font(20))
         draw.text((x, y), word, fill=INK, font=_font(20))
         draw.rectangle((x - 24, y + 5, x - 8, y + 21), fill=colour)
@@ -122,3 +127,30 @@ def _round_up(value: float) -> float:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
     return next((step * power for step in (1, 2, 4, 5) if step * power >= value), 10 * power)
+
+
+def show(events: Events, video: Path | None, save: Path | None) -> None:
+    """Show events and video on one timeline in rerun, or write to ``save`` what it would show."""
+    try:
+        import rerun
+    except ImportError as error:
+        raise MediaError(
+            "viewing needs rerun, which is not installed: pip install 'headstart[view]'"
+        ) from error
+    rerun.init("headstart events", spawn=save is None)
+    if save is not None:
+        rerun.save(str(save))
+    _log_events(rerun, events)
+    if video is not None:
+        for time_us, frame in stream_frames(video):
+            rerun.set_time("time", duration=time_us / 1e6)
+            rerun.log("camera", rerun.Image(frame).compress(jpeg_quality=80))
+
+
+def _log_events(rerun: Any, events: Events) -> None:
+    num_slices = max(1, -(-events.duration_us // FRAME_US))
+    for piece in slice_by_time(events, num_slices):
+        if len(piece):
+            rerun.set_time("time", duration=int(piece.t[-1]) / 1e6)
+            rerun.log("events", rerun.Image(render(piece)))
+            rerun.log("rate", rerun.Scalars(len(piece) * 1e6 / FRAME_US))

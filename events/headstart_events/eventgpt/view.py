@@ -143,7 +143,6 @@ class EventGptView:
 
     @property
     def whole(self) -> "EventGptView":
-        """The same, likewise."""
         return self
 
     def media(self, clip: Clip) -> dict[str, Any]:

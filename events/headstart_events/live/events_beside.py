@@ -24,8 +24,7 @@ MAX_EVENTS = 4_000_000
 class SmallSimulator:
     """Simulates the events between frames of any size, shrunk first. Not thread-safe."""
 
-    def __init__(self, model: SensorModel | None = None) -> None:
-        self._model = model or SensorModel.ideal()
+    def __init__(self) -> None:
         self._simulator: Simulator | None = None
 
     def see(self, time_us: int, frame: NDArray[np.uint8]) -> Events:
@@ -33,7 +32,7 @@ class SmallSimulator:
         small = _shrunk(frame)
         sensor = SensorSize(small.shape[1], small.shape[0])
         if self._simulator is None or self._simulator.sensor != sensor:
-            self._simulator = Simulator(sensor, self._model)
+            self._simulator = Simulator(sensor, SensorModel.ideal())
         return self._simulator.see(time_us, small)
 
 
@@ -58,12 +57,8 @@ class WrappedSource:
 class SimulatedEvents(WrappedSource):
     """Gives each arrival the events that an event camera would have seen since the one before."""
 
-    def __init__(self, source: Source, model: SensorModel | None = None) -> None:
-        super().__init__(source)
-        self._model = model
-
     def arrivals(self) -> Iterator[Arrival]:
-        simulator = SmallSimulator(self._model)
+        simulator = SmallSimulator()
         for arrival in self._source.arrivals():
             yield replace(arrival, events=simulator.see(arrival.time_us, arrival.frame))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import SensorSize
-from headstart_events.recording import Columns, Opening, Recording
+from headstart_events.recording import Columns, Opening, Recording, not_installed
 
 MAGIC = b"#!AER-DAT4.0\r\n"
 MAX_HEADER_BYTES = 1 << 20
@@ -203,7 +203,7 @@ def _unpack_lz4(data: bytes) -> bytes:
     try:
         import lz4.frame
     except ImportError as error:
-        raise _missing("lz4") from error
+        raise not_installed("reading AEDAT4", "lz4") from error
     unpacker = lz4.frame.LZ4FrameDecompressor()
     pieces = [unpacker.decompress(data, max_length=PIECE_BYTES)]
     num_bytes = len(pieces[0])
@@ -219,7 +219,7 @@ def _unpack_zstd(data: bytes) -> bytes:
     try:
         import zstandard
     except ImportError as error:
-        raise _missing("zstandard") from error
+        raise not_installed("reading AEDAT4", "zstandard") from error
     unpacker = zstandard.ZstdDecompressor(max_window_size=MAX_PACKET_BYTES)
     pieces: list[bytes] = []
     num_bytes = 0
@@ -237,9 +237,3 @@ def _unpack_zstd(data: bytes) -> bytes:
 
 def _most(packed: bytes) -> int:
     return min(MAX_PACKET_BYTES, MAX_OVERHEAD_BYTES + MAX_RATIO * len(packed))
-
-
-def _missing(package: str) -> MediaError:
-    return MediaError(
-        f"reading AEDAT4 needs {package}, which is not installed: pip install 'headstart[events]'"
-    )

@@ -77,10 +77,6 @@ class DsecRecording(Recording):
     def first_us(self) -> int:
         return self._time(0)
 
-    @property
-    def last_us(self) -> int:
-        return self._time(self.num_events - 1)
-
     def close(self) -> None:
         self._access.close_file(self.opening.path)
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
+from headstart_events.recording import not_installed
 
 MAX_CHUNK_BYTES = 1 << 25
 MAX_TINY_CHUNKS = 1000
@@ -34,7 +35,7 @@ class HdfFile:
             import h5py
             import hdf5plugin  # noqa: F401 (registers Blosc, which DSEC is packed with)
         except ImportError as error:
-            raise _missing(error) from error
+            raise not_installed("reading HDF5", error.name) from error
         # Without a lock, so that other programs can write the file meanwhile.
         self._file = h5py.File(source, "r", locking=False)
         self._num_bytes = num_bytes
@@ -155,7 +156,7 @@ def preload() -> None:
         import h5py
         import hdf5plugin
     except ImportError as error:
-        raise _missing(error) from error
+        raise not_installed("reading HDF5", error.name) from error
     values = np.arange(1000, dtype=np.uint16)
     file = io.BytesIO()
     with h5py.File(file, "w") as written:
@@ -187,12 +188,6 @@ def check_blosc_chunk(dataset: Any, offset: tuple[int, ...]) -> None:
     (unpacked_bytes,) = struct.unpack_from("<I", packed, 4)
     if unpacked_bytes != math.prod(dataset.chunks) * dataset.dtype.itemsize:
         raise MediaError(f"a chunk claims to unpack to {unpacked_bytes} bytes; copy it again")
-
-
-def _missing(error: ImportError) -> MediaError:
-    return MediaError(
-        f"reading HDF5 needs {error.name}, which is not installed: pip install 'headstart[events]'"
-    )
 
 
 def _plain_dataset(file: Any, name: str, kinds: str = "iub") -> Any:

@@ -52,7 +52,6 @@ def _packed(values: NDArray[Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more."""
     files: dict[str, HdfFile] = {}
     for line in requests:
         request = json.loads(line)

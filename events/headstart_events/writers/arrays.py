@@ -8,6 +8,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
+from headstart_events.recording import not_installed
 
 CHUNK_EVENTS = 1 << 16
 
@@ -47,10 +48,7 @@ def write_dsec(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
         import h5py
         import hdf5plugin
     except ImportError as error:
-        raise MediaError(
-            f"writing HDF5 needs {error.name}, which is not installed: "
-            "pip install 'headstart[events]'"
-        ) from error
+        raise not_installed("writing HDF5", error.name) from error
     packing = hdf5plugin.Blosc(cname="zstd", clevel=1, shuffle=hdf5plugin.Blosc.SHUFFLE)
     dtypes = {"x": "<u2", "y": "<u2", "t": "<u4", "p": "|u1"}
     with h5py.File(path, "w") as file:

@@ -5,6 +5,7 @@ part of an EVT time is written several times, so that a reader sees every wrap o
 """
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,11 @@ EVT3_STEP = 1024
 
 def write_evt2(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
     _check_side(sensor, MAX_RAW_SIDE, "RAW")
+    t0_us, pieces = _from_first(blocks)
     with path.open("wb") as file:
+        file.write(_raw_header("2", sensor, t0_us))
         high = -1
-        for index, (events, t, gap) in enumerate(_from_first(blocks)):
-            if index == 0:
-                file.write(_raw_header("2", sensor, events))
+        for events, t, gap in pieces:
             _check_gap(gap, MAX_EVT2_GAP_US, "EVT2")
             highs = t >> 6
             words = np.empty((len(t), 2), dtype="<u4")
@@ -44,18 +45,16 @@ def write_evt2(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
             needed[:, 0] = np.diff(highs, prepend=high) != 0
             file.write(words[needed].tobytes())
             high = int(highs[-1])
-        if file.tell() == 0:
-            file.write(_raw_header("2", sensor, None))
 
 
 def write_evt3(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
     """Write RAW of 16-bit words, with one word for each event."""
     _check_side(sensor, MAX_RAW_SIDE, "RAW")
+    t0_us, pieces = _from_first(blocks)
     with path.open("wb") as file:
+        file.write(_raw_header("3", sensor, t0_us))
         high, row, low = -1, -1, -1
-        for index, (events, t, gap) in enumerate(_from_first(blocks)):
-            if index == 0:
-                file.write(_raw_header("3", sensor, events))
+        for events, t, gap in pieces:
             _check_gap(gap, MAX_EVT3_GAP_US, "EVT3")
             highs, lows = t >> 12, t & 0xFFF
             climbs = np.diff(highs, prepend=high)
@@ -76,16 +75,14 @@ def write_evt3(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None
                 start = int(leap)
             file.write(words[start:][needed[start:]].tobytes())
             high, row, low = int(highs[-1]), int(events.y[-1]), int(lows[-1])
-        if file.tell() == 0:
-            file.write(_raw_header("3", sensor, None))
 
 
 def write_dat(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
     _check_side(sensor, MAX_DAT_SIDE, "DAT")
+    t0_us, pieces = _from_first(blocks)
     with path.open("wb") as file:
-        for index, (events, t, gap) in enumerate(_from_first(blocks)):
-            if index == 0:
-                file.write(_dat_header(sensor, events))
+        file.write(_dat_header(sensor, t0_us))
+        for events, t, gap in pieces:
             _check_gap(gap, MAX_DAT_GAP_US, "DAT")
             words = np.empty((len(t), 2), dtype="<u4")
             words[:, 0] = t & 0xFFFF_FFFF
@@ -93,34 +90,36 @@ def write_dat(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> None:
                 events.p.astype(np.int64) << 28 | events.y.astype(np.int64) << 14 | events.x
             )
             file.write(words.tobytes())
-        if file.tell() == 0:
-            file.write(_dat_header(sensor, None))
 
 
-def _from_first(blocks: Iterator[Events]) -> Iterator[tuple[Events, NDArray[np.int64], Any]]:
-    """Yield each block that has events, its times from the first event, and its longest pause."""
-    first: int | None = None
-    last = 0
-    for events in blocks:
-        if not len(events):
-            continue
-        first = int(events.t[0]) if first is None else first
-        t = events.t - first
-        yield events, t, np.diff(t, prepend=last).max()
-        last = int(t[-1])
+def _from_first(
+    blocks: Iterator[Events],
+) -> tuple[int, Iterator[tuple[Events, NDArray[np.int64], Any]]]:
+    """The first event's time, 0 without events; and each block that has some, with its times from
+    there and its longest pause."""
+    filled = (events for events in blocks if len(events))
+    first = list(islice(filled, 1))
+    t0_us = int(first[0].t[0]) if first else 0
+
+    def pieces() -> Iterator[tuple[Events, NDArray[np.int64], Any]]:
+        last = 0
+        for events in chain(first, filled):
+            t = events.t - t0_us
+            yield events, t, np.diff(t, prepend=last).max()
+            last = int(t[-1])
+
+    return t0_us, pieces()
 
 
-def _raw_header(version: str, sensor: SensorSize, first: Events | None) -> bytes:
-    t0 = int(first.t[0]) if first else 0
+def _raw_header(version: str, sensor: SensorSize, t0_us: int) -> bytes:
     return (
         f"% evt {version}.0\n% format EVT{version};width={sensor.width};height={sensor.height}\n"
-        f"% geometry {sensor}\n% t0 {t0}\n% end\n"
+        f"% geometry {sensor}\n% t0 {t0_us}\n% end\n"
     ).encode()
 
 
-def _dat_header(sensor: SensorSize, first: Events | None) -> bytes:
-    t0 = int(first.t[0]) if first else 0
-    lines = f"% Version 2\n% Width {sensor.width}\n% Height {sensor.height}\n% T0 {t0}\n"
+def _dat_header(sensor: SensorSize, t0_us: int) -> bytes:
+    lines = f"% Version 2\n% Width {sensor.width}\n% Height {sensor.height}\n% T0 {t0_us}\n"
     return lines.encode() + bytes([0x0C, 8])
 
 

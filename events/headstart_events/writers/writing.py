@@ -7,6 +7,7 @@ import numpy as np
 
 from headstart.errors import MediaError
 from headstart.media.events import Events, SensorSize
+from headstart_events.recording import not_installed
 from headstart_events.writers.arrays import write_csv, write_dsec, write_npz
 from headstart_events.writers.prophesee import write_dat, write_evt2, write_evt3
 
@@ -18,9 +19,7 @@ def write_aedat4(path: Path, blocks: Iterator[Events], sensor: SensorSize) -> No
         from faery.events_stream import EVENTS_DTYPE
         from faery.file_encoder import events_to_file
     except ImportError as error:
-        raise MediaError(
-            "writing AEDAT4 needs faery, which is not installed: pip install 'headstart[events]'"
-        ) from error
+        raise not_installed("writing AEDAT4", "faery") from error
 
     if max(sensor.width, sensor.height) > MAX_AEDAT4_SIDE:
         raise MediaError("AEDAT4 holds sensors up to 32768 a side; write .npz or .h5 instead")
@@ -51,10 +50,10 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSize) -> None:
+def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSize) -> int:
     """Write pieces of a recording, in order, in the format that the suffix of ``path`` names.
 
-    A file that could not be finished is removed.
+    Returns how many events there were. A file that could not be finished is removed.
     """
     target = Path(path)
     writer = WRITERS.get("".join(target.suffixes[-2:]).lower()) or WRITERS.get(
@@ -63,10 +62,19 @@ def write_recording(path: str | Path, blocks: Iterable[Events], sensor: SensorSi
     if writer is None:
         raise MediaError(f"{path} has no suffix of a format written here; use {', '.join(WRITERS)}")
     partial = target.with_name(f"{target.name}.partial")
+    num_events = 0
+
+    def counted() -> Iterator[Events]:
+        nonlocal num_events
+        for events in blocks:
+            num_events += len(events)
+            yield events
+
     try:
-        writer(partial, iter(blocks), sensor)
+        writer(partial, counted(), sensor)
         partial.replace(target)
     except OSError as error:
         raise MediaError(f"cannot write {path}: {error}; choose a writable path") from error
     finally:
         partial.unlink(missing_ok=True)
+    return num_events

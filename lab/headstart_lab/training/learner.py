@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from headstart_events.rendering import EVENTGPT_PALETTE
+from headstart_events.rendering import BACKGROUND
 from headstart_lab.training.attention import PACKED
 from headstart_lab.training.packing import Packed
 from headstart_lab.training.pixels import frame_processor, pixels, slice_processor
@@ -152,7 +152,7 @@ class DrafterLearner(Learner):
         self.template = Template.of_drafter(tokenizer)
         self._processor = slice_processor(size.tower.image_size)
         edge = size.tower.patch_size
-        paper = np.full((1, edge, edge, 3), EVENTGPT_PALETTE.background, dtype=np.uint8)
+        paper = np.full((1, edge, edge, 3), BACKGROUND, dtype=np.uint8)
         self._paper = pixels(paper, edge, self._processor)
         with torch.no_grad():
             # At first white adds nothing, so what `save` subtracts stays small and exact in bf16.

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -45,7 +46,6 @@ class PluginGroup(TyperGroup):
         return [*_INSTALLS, *sorted(entry_points(group=ENTRY_POINTS).names - _INSTALLS.keys())]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name, or None."""
         command: Any = super().get_command(ctx, cmd_name)
         if command is None and (plugins := entry_points(group=ENTRY_POINTS, name=cmd_name)):
             command = _loaded(next(iter(plugins)))
@@ -62,11 +62,7 @@ class PluginGroup(TyperGroup):
 def _loaded(plugin: EntryPoint) -> Any:
     try:
         found = plugin.load()
-        if isinstance(found, typer.Typer):
-            return get_command(found)
-        app = typer.Typer(add_completion=False)
-        app.command()(found)
-        return get_command(app)
+        return get_command(found) if isinstance(found, typer.Typer) else _made(found)
     except (ImportError, AttributeError) as error:
         # A package of another version must not take headstart's own commands down.
         return _refusing(
@@ -76,14 +72,19 @@ def _loaded(plugin: EntryPoint) -> Any:
 
 def _refusing(message: str) -> Any:
     """A command that fails with ``message``, whatever its arguments are."""
-    app = typer.Typer(add_completion=False)
     takes_all = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-    @app.command(help=message, add_help_option=False, context_settings=takes_all)
     @report_errors
     def refuse() -> None:
         raise HeadstartError(message)
 
+    return _made(refuse, help=message, add_help_option=False, context_settings=takes_all)
+
+
+def _made(function: Callable[..., object], **settings: Any) -> Any:
+    """The command that typer makes of a function."""
+    app = typer.Typer(add_completion=False)
+    app.command(**settings)(function)
     return get_command(app)
 
 
@@ -103,9 +104,7 @@ def _shown_well(command: Any) -> None:
 @cache
 def _help_all() -> Any:
     """The flag, made as typer makes every option."""
-    app = typer.Typer(add_completion=False)
 
-    @app.command()
     def command(
         help_all: bool = typer.Option(
             False,
@@ -117,7 +116,7 @@ def _help_all() -> Any:
         ),
     ) -> None: ...
 
-    return get_command(app).params[0]
+    return _made(command).params[0]
 
 
 def _show_all(context: typer.Context, is_asked: bool) -> None:

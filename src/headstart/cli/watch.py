@@ -247,5 +247,5 @@ def _sources(names: Sequence[str], settings: WatchSettings, events: Sequence[str
         open_source(name) if speed is None else video_file(name, speed=speed) for name in names
     ]
     for number, given in enumerate(events):
-        sources[number] = events_beside(given, size)(sources[number])
+        sources[number] = events_beside(sources[number], given, size)
     return sources

@@ -32,8 +32,6 @@ _CACHE_BYTES = 4 * _GIB
 
 
 class Health(StrEnum):
-    """How a part of the installation is."""
-
     OK = "ok"
     OPTIONAL = "optional"
     BROKEN = "broken"

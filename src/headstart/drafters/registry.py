@@ -65,7 +65,6 @@ class Ingredients:
         return memory
 
     def known_answers(self) -> Iterable[RememberedAnswer]:
-        """Those that are known from the start."""
         return () if self.options.log is None else read_memory_log(self.options.log)
 
 

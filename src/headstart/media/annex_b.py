@@ -15,8 +15,6 @@ _START = b"\0\0\1"
 
 
 class Codec(StrEnum):
-    """An encoding of video."""
-
     H264 = "h264"
     H265 = "h265"
 

@@ -92,7 +92,8 @@ class ClipFiles:
         return events.shifted(self.events_offset_us)
 
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
+"""What the name of a still picture ends with."""
 
 
 def read_picture(path: str | Path) -> NDArray[np.uint8]:

@@ -1,4 +1,7 @@
-"""Any vision model of vLLM, asked by its own chat template and vLLM's own processor."""
+"""Any vision model of vLLM, asked by its own chat template.
+
+Most keep vLLM's own processor. Of a few headstart has one that cuts videos into parts.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import MediaError
-from headstart.media.clip import SUFFIXES, Clip, ClipFiles
+from headstart.media.clip import PICTURES, Clip, ClipFiles
 from headstart.media.video import Video
 
 NUM_FRAMES = 8
@@ -24,8 +27,8 @@ pictures."""
 class ChatView:
     """How a clip and a question become a chat.
 
-    Frames are not items of their own here: a model's tower may look at several at once, and only
-    who knows the model can say how they are cut.
+    Frames are items of their own only where ``frames_per_item`` says so: a model's tower may look
+    at several at once, and only who knows the model can say how they are cut.
     """
 
     config: Any
@@ -44,15 +47,19 @@ class ChatView:
 
     @property
     def engine_arguments(self) -> Mapping[str, Any]:
-        return {}
+        """Where videos are cut: vLLM's own model, with our processor in front of it."""
+        if self.frames_per_item is None:
+            return {}
+        ours = [in_parts(architecture) for architecture in self.config.architectures]
+        return {"hf_overrides": {"architectures": ours}}
 
     @property
     def whole(self) -> Self:
-        return self
+        return replace(self, frames_per_item=None)
 
     def files(self, path: Path) -> ClipFiles:
         """The clip of a single file: a picture by its suffix, else a video."""
-        if path.suffix.lower() in SUFFIXES:
+        if path.suffix.lower() in PICTURES:
             return ClipFiles(pictures=(path,))
         return ClipFiles(video=path)
 
@@ -117,23 +124,33 @@ def in_parts(architecture: str) -> str:
 
 
 @dataclass(frozen=True)
-class PartsView(ChatView):
-    """As any chat; vLLM runs its own model, with our processor in front of it."""
-
-    @property
-    def engine_arguments(self) -> Mapping[str, Any]:
-        if self.frames_per_item is None:
-            return {}
-        ours = [in_parts(architecture) for architecture in self.config.architectures]
-        return {"hf_overrides": {"architectures": ours}}
-
-    @property
-    def whole(self) -> Self:
-        return replace(self, frames_per_item=None)
-
-
-@dataclass(frozen=True)
-class FramesView(PartsView):
+class FramesView(ChatView):
     """Of a model that looks at each frame alone, such as LLaVA-OneVision and InternVL3."""
 
     frames_per_item: int | None = 1
+
+
+PAIR = 2
+
+
+@dataclass(frozen=True)
+class Qwen3VlView(ChatView):
+    """Of a model that looks at pairs of frames, and reads the time of each pair."""
+
+    frames_per_item: int | None = PAIR
+
+    def shown(self, video: Video) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        """Its frames; one alone is shown twice, since the model takes no fewer than a pair."""
+        frames, timing = super().shown(video)
+        if len(frames) > 1:
+            return frames, timing
+        return np.repeat(frames, PAIR, axis=0), {
+            **timing,
+            "total_num_frames": PAIR,
+            "frames_indices": timing["frames_indices"] * PAIR,
+        }
+
+    def timing(self, video: Video) -> dict[str, Any]:
+        """In microseconds since the first frame: no later frame changes what an earlier one has."""
+        since_us = video.times_us - video.times_us[0]
+        return timing(since_us, 1e6, float(since_us[-1]) / 1e6)

@@ -7,8 +7,8 @@ by installing the package.
 from headstart.models.chat import in_parts
 
 IN_PARTS = {
-    "Qwen3VLForConditionalGeneration": "qwen3_vl.model:Qwen3VlInPairs",
-    "Qwen3VLMoeForConditionalGeneration": "qwen3_vl.model:Qwen3VlMoeInPairs",
+    "Qwen3VLForConditionalGeneration": "qwen3_vl:Qwen3VlInPairs",
+    "Qwen3VLMoeForConditionalGeneration": "qwen3_vl:Qwen3VlMoeInPairs",
     "LlavaOnevisionForConditionalGeneration": "llava_onevision:LlavaOnevisionInFrames",
     "InternVLForConditionalGeneration": "internvl:InternVlInFrames",
 }

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headstart.media.clip import Clip, ClipFiles
-from headstart.models.chat import ChatView, FramesView, Messages
-from headstart.models.qwen3_vl.view import Qwen3VlView
+from headstart.models.chat import ChatView, FramesView, Messages, Qwen3VlView
 from headstart.models.video_llava.view import VideoLlavaView
 
 

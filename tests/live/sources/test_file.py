@@ -29,17 +29,6 @@ def test_a_file_plays_at_its_own_pace(footage, paced):
     assert source.counts.dropped == 0
 
 
-def test_a_file_that_loops_keeps_one_clock(footage):
-    times, numbers = [], []
-    for arrival in video_file(footage, speed=50, loop=True).arrivals():
-        times.append(arrival.time_us)
-        numbers.append(number_of(arrival.frame))
-        if len(times) == 50:
-            break
-    assert times == [i * 100_000 for i in range(50)]
-    assert numbers == [i % 20 for i in range(50)]
-
-
 def test_of_frames_that_nobody_takes_the_oldest_go(footage):
     source = video_file(footage, speed=10)
     taken = []

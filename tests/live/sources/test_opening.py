@@ -22,7 +22,7 @@ def test_a_file_and_a_folder_are_told_apart(tmp_path):
 def test_events_are_put_beside(tmp_path):
     path = tmp_path / "a.mp4"
     Video.from_frames(numbered(3), fps=10).write(path, fps=10)
-    source = open_source(str(path), events=simulated)
+    source = simulated(open_source(str(path)))
     assert [arrival.events is not None for arrival in source.arrivals()] == [True] * 3
     assert source.name == str(path)
 

@@ -119,8 +119,6 @@ WRONG_LOGIN = ("Bad user name or password", "Not authorized")
 
 @dataclass(frozen=True)
 class MqttMessage:
-    """What is published."""
-
     topic: str
     payload: bytes
     is_retained: bool = False

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from headstart.errors import HeadstartError, SourceError
 from headstart.live.sources.pace import Pace, SourceClock
 from headstart.live.sources.source import BufferedSource, SourceCounts
+from headstart.media.clip import PICTURES
 from headstart.media.stream import TimedFrame
 from headstart.media.video import stream_frames
 
-PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 VIDEOS = (".mp4", ".mkv", ".ts", ".avi", ".webm", ".mov")
 LOOK_S = 0.1
 SETTLED_S = 1.0
@@ -132,9 +132,9 @@ class _FolderFeed:
         return listed
 
 
-def video_file(path: str | Path, *, speed: float = 1.0, loop: bool = False) -> BufferedSource:
-    """A `Source` of the file's frames at the file's times; with ``loop``, over and over."""
-    return BufferedSource(str(path), _Playback(Path(path), speed, loop))
+def video_file(path: str | Path, *, speed: float = 1.0) -> BufferedSource:
+    """A `Source` of the file's frames at the file's times, or ``speed`` times as fast."""
+    return BufferedSource(str(path), _Playback(Path(path), speed))
 
 
 class _Playback:
@@ -142,22 +142,14 @@ class _Playback:
 
     counts = SourceCounts()
 
-    def __init__(self, path: Path, speed: float, loop: bool) -> None:
-        self._path, self._loop = path, loop
-        self._pace = Pace(speed)
+    def __init__(self, path: Path, speed: float) -> None:
+        self._path, self._pace = path, Pace(speed)
 
     def frames(self) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        start_us = last_us = step_us = 0
-        while True:
-            for file_us, frame in stream_frames(self._path):
-                time_us = start_us + file_us
-                if not self._pace.wait_until(time_us):
-                    return
-                yield time_us, frame
-                step_us, last_us = max(1, time_us - last_us), time_us
-            if not self._loop:
+        for time_us, frame in stream_frames(self._path):
+            if not self._pace.wait_until(time_us):
                 return
-            start_us = last_us + step_us
+            yield time_us, frame
 
     def close(self) -> None:
         self._pace.stop()

@@ -2,8 +2,7 @@
 
 import re
 import threading
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -27,11 +26,8 @@ EVENTS_BESIDE = "headstart.events_beside"
 HOW_TO_INSTALL = {"drive": "in a checkout of headstart: pip install ./lab"}
 KINDS = "a video file, a folder, rtsp://, http:// or https://, /dev/video0, or drive:SEED"
 
-Beside = Callable[[Source], Source]
-"""Puts events beside a source's frames."""
 
-
-def open_source(name: str, *, events: Beside | None = None) -> Source:
+def open_source(name: str) -> Source:
     """Open a camera, or what stands for one.
 
     A video file plays at its own pace; a folder gives what is written to it; ``rtsp://``,
@@ -39,20 +35,36 @@ def open_source(name: str, *, events: Beside | None = None) -> Source:
     process; ``/dev/video0`` is a webcam; ``drive:7`` is a kind that an installed package adds.
     Nothing is connected before the first arrival is asked for.
     """
-    source = _opened(name)
-    return source if events is None else events(source)
+    if "://" in name:
+        return camera(Address.parse(name))
+    if re.match(r"/dev/video\d+$", name):
+        return BufferedSource(name, Reconnecting(name, lambda: WebcamConnection(name)))
+    path = Path(name)
+    if path.is_dir():
+        return folder(path)
+    if path.is_file():
+        return video_file(path)
+    kind, colon, rest = name.partition(":")
+    if colon:
+        for found in entry_points(group=ENTRY_POINTS, name=kind):
+            source: Source = found.load()(rest)
+            return source
+        if kind in HOW_TO_INSTALL:
+            raise SourceError(f"{kind}: is not installed: {HOW_TO_INSTALL[kind]}")
+    raise SourceError(f"{name} is no source: there is no such file; give {KINDS}")
 
 
-def events_beside(given: str, sensor: SensorSize | None = None) -> Beside:
-    """What puts events beside frames.
+def events_beside(source: Source, given: str, sensor: SensorSize | None = None) -> Source:
+    """The source with events beside its frames.
 
     ``camera`` are those of the event camera that is plugged in, ``simulated`` are made from the
     frames; all else is the path of a recording.
     """
     kind = given if given in ("camera", "simulated") else "recording"
     for found in entry_points(group=EVENTS_BESIDE, name=kind):
-        put = found.load()
-        return partial(put, recording=given, sensor=sensor) if kind == "recording" else put
+        stated = {"recording": given, "sensor": sensor} if kind == "recording" else {}
+        beside: Source = found.load()(source, **stated)
+        return beside
     raise SourceError("events beside a source need a package more: pip install 'headstart[events]'")
 
 
@@ -77,26 +89,6 @@ def camera(
         return BoxedConnection(kind(address, limits.silent_s, reading), limits, decoding)
 
     return BufferedSource(name, Reconnecting(name, connect), max_waiting)
-
-
-def _opened(name: str) -> Source:
-    if "://" in name:
-        return camera(Address.parse(name))
-    if re.match(r"/dev/video\d+$", name):
-        return BufferedSource(name, Reconnecting(name, lambda: WebcamConnection(name)))
-    path = Path(name)
-    if path.is_dir():
-        return folder(path)
-    if path.is_file():
-        return video_file(path)
-    kind, colon, rest = name.partition(":")
-    if colon:
-        for found in entry_points(group=ENTRY_POINTS, name=kind):
-            source: Source = found.load()(rest)
-            return source
-        if kind in HOW_TO_INSTALL:
-            raise SourceError(f"{kind}: is not installed: {HOW_TO_INSTALL[kind]}")
-    raise SourceError(f"{name} is no source: there is no such file; give {KINDS}")
 
 
 class WebcamConnection:

@@ -28,10 +28,11 @@ class Pace:
         now_s, time_s = time.monotonic(), time_us / 1e6 / self._speed
         if self._start_s is None:
             self._start_s = now_s - time_s
-        return not self._wait(max(0.0, self._start_s + time_s - now_s))
+        return not self.sleep(max(0.0, self._start_s + time_s - now_s))
 
-    def sleep(self, seconds: float) -> None:
-        self._wait(seconds)
+    def sleep(self, seconds: float) -> bool:
+        """Wait for so long; whether it was stopped."""
+        return self._stopped.wait(seconds)
 
     def restart(self) -> None:
         """Count from the next call on."""
@@ -40,9 +41,6 @@ class Pace:
     def stop(self) -> None:
         """End every wait, now and later. From any thread."""
         self._stopped.set()
-
-    def _wait(self, seconds: float) -> bool:
-        return self._stopped.wait(seconds)
 
 
 MAX_APART_US = 5_000_000

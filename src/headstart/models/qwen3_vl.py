@@ -20,8 +20,8 @@ from vllm.model_executor.models.qwen3_vl_moe import (
 from vllm.multimodal import MULTIMODAL_REGISTRY
 from vllm.multimodal.processing import ProcessorInputs
 
+from headstart.models.chat import PAIR
 from headstart.models.chat import timing as timing_of
-from headstart.models.qwen3_vl.view import PAIR
 from headstart.models.video_parts import Timing, VideoPart, VideoPartsProcessor
 
 

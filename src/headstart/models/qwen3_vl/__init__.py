@@ -1,1 +1,0 @@
-"""Qwen3-VL: pairs of frames as items."""
