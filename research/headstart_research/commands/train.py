@@ -1,4 +1,4 @@
-"""`headstart train`: fits a small drafter to what was collected, or a KV bridge to recordings."""
+"""`headstart train`: fits a small drafter to what was collected."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +7,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from headstart.cli.options import Target
-from headstart.cli.settings import SET, CommandSettings, named_values, setting
-from headstart.cli.terminal import is_verbose, quieten, report_errors
+from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
 from headstart_research.commands import train_memory
-from headstart_research.commands.collect import ClipSettings, clip_source
-from headstart_research.commands.options import Folder
 
 app = typer.Typer(help="Train a learned drafter.", no_args_is_help=True, add_completion=False)
 
@@ -81,47 +78,3 @@ def bridge(
     )
     written = run.train(progress.say, progress.of)
     console.print(f"the bridge is in {written}; its card is {written / 'README.md'}")
-
-
-@dataclass(frozen=True)
-class KvSettings(ClipSettings):
-    """What a KV bridge is trained on, and with what."""
-
-    drives: int = setting(40, "How many of the lab's drives.", at_least=2)
-    threads: int = setting(1, "Cores to use.", at_least=1)
-
-
-@app.command()
-@report_errors
-def kv(
-    output: Annotated[Path, typer.Argument(help="Where the KV bridge is written.")],
-    target: Target,
-    draft_model: Annotated[
-        str, typer.Option(metavar="MODEL", help="An EventGPT, whose tower it will read.")
-    ],
-    folder: Folder = None,
-    vllm: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An argument of vLLM's, for that tower's engine."),
-    ] = None,
-    given: Annotated[list[str] | None, SET, KvSettings] = None,
-) -> None:
-    """Train a KV bridge, which guesses what the target computes of a clip from its events.
-
-    The target is a Video-LLaVA. It is for study: no engine reads it.
-    """
-    from headstart_research.kv_bridge.run import KvRun
-
-    settings = KvSettings.read(given)
-    console = Console()
-    quieten()
-    run = KvRun(
-        target,
-        draft_model,
-        clip_source(folder, [], settings, held_out=False),
-        output,
-        {"use_tqdm_on_load": is_verbose(), **named_values(vllm, "--vllm")},
-        settings.threads,
-    )
-    written = run.train(lambda line: console.print(line, markup=False, highlight=False))
-    console.print(f"the KV bridge is in {written}; its card is {written / 'README.md'}")
