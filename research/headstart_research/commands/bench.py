@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from headstart.cli.options import SENSOR, DraftModel, TargetIfGiven, Vllm
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
@@ -18,6 +17,7 @@ from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 from headstart_research.bench.result import BenchResult
 from headstart_research.commands.options import Folder, Questions
+from headstart_research.commands.tables import figures_table
 
 if TYPE_CHECKING:
     from headstart_research.bench.methods import Method
@@ -27,6 +27,7 @@ Named = TypeVar("Named", "Method", "Workload")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 RESULT, PAGE = "bench.json", "bench.html"
+HEADINGS = ("end to end", "95%", "p95", "first token", "tokens/pass", "throughput", "ms")
 
 
 @dataclass(frozen=True)
@@ -141,29 +142,7 @@ def bench(
             run.run()
         except KeyboardInterrupt:
             notes.append("interrupted: what was measured until then is shown")
-    notes += [f"{name} was not measured: {why}" for name, why in run.unmeasured.items()]
-    notes += [
-        f"{name}: bare vLLM gives {capacity:.2f} answers a second while all cameras ask again at"
-        " once; the loads are shares of that"
-        for name, capacity in run.capacities.items()
-    ]
-    result = BenchResult(
-        environment={
-            **about,
-            "target": target,
-            "drafter": draft_model or "none",
-            "rounds": rounds,
-            "engines": "one at a time" if plan.one_engine else "two at a time, asked in turn",
-        },
-        samples=tuple(run.samples),
-        blocks=tuple(run.blocks),
-        notes=tuple(notes),
-        workloads={played.name: played.words for work in workloads for played in work.played()},
-        methods={found.name: found.words for found in methods},
-        live=tuple(work.name for work in workloads if work.is_live),
-        cameras=run.cameras,
-        loads=run.loads,
-    )
+    result = run.result({**about, "target": target, "drafter": draft_model or "none"}, notes)
     if not result.summary():
         raise BenchError("stopped before anything was measured with and without a method")
     result.write(out / RESULT)
@@ -181,11 +160,7 @@ def compare(
     from headstart_research.bench.comparison import compare as compare_results
 
     changes = compare_results(BenchResult.read(before), BenchResult.read(after))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("workload", "method"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("before", "after", ""):
-        table.add_column(heading, justify="right")
+    table = figures_table("workload", "method", figures=("before", "after", ""))
     for change in changes:
         said = "slower" if change.is_regression else "faster" if change.is_gain else ""
         table.add_row(
@@ -218,24 +193,12 @@ def _print(result: BenchResult, out: Path) -> None:
     console = Console()
     for workload, rows in summary.items():
         rate = result.rates.get(workload)
-        table = Table(
-            box=None,
-            pad_edge=False,
-            title=f"\n{workload}" + (f", {rate:.2f} questions a second" if rate else ""),
-            title_justify="left",
-            title_style="bold",
+        table = figures_table(
+            "method",
+            figures=HEADINGS,
+            title=workload + (f", {rate:.2f} questions a second" if rate else ""),
         )
-        table.add_column("method", no_wrap=True)
-        for heading in (
-            "end to end",
-            "95%",
-            "p95",
-            "first token",
-            "tokens/pass",
-            "throughput",
-            "ms",
-        ):
-            table.add_column(heading, justify="right")
+        table.title_style = "bold"
         for method, row in rows.items():
             table.add_row(
                 method,

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from headstart.cli.settings import SET, CommandSettings, setting
 from headstart.cli.terminal import report_errors
 from headstart.errors import PlanningError
 from headstart_research.commands.plan_live import print_live_plan
+from headstart_research.commands.tables import figures_table
 from headstart_research.planning.costs import Costs, DrafterCosts
 from headstart_research.planning.forecast import bare, break_even_accepted, drafted, one_fused_block
 from headstart_research.planning.live import LiveWindow
@@ -130,10 +130,8 @@ def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
         ]
         for length in DRAFT_LENGTHS
     }
-    table = Table(box=None, pad_edge=False, title="\nspeed-up, end to end", title_justify="left")
-    table.add_column("each token right", no_wrap=True)
-    for length in DRAFT_LENGTHS:
-        table.add_column(f"draft {length}", justify="right")
+    drafts = [f"draft {length}" for length in DRAFT_LENGTHS]
+    table = figures_table("each token right", figures=drafts, title="speed-up, end to end")
     for number, acceptance in enumerate(ACCEPTANCES):
         cells = [
             f"[dim]{curve[number]:.2f}x[/]" if curve[number] <= 1 else f"{curve[number]:.2f}x"
@@ -142,15 +140,11 @@ def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
         table.add_row(f"{acceptance:.0%}", *cells)
     out.print(table)
 
-    even = Table(
-        box=None,
-        pad_edge=False,
-        title="\nbreak-even: tokens of each draft that must be right",
-        title_justify="left",
+    even = figures_table(
+        "requests at once",
+        figures=drafts,
+        title="break-even: tokens of each draft that must be right",
     )
-    even.add_column("requests at once", no_wrap=True)
-    for length in DRAFT_LENGTHS:
-        even.add_column(f"draft {length}", justify="right")
     break_even = {
         batch: [break_even_accepted(costs, length, batch) for length in DRAFT_LENGTHS]
         for batch in BATCHES
@@ -203,11 +197,8 @@ def _print_measured(bench: Path) -> None:
             f"{bench} has open loads only, whose answers wait in a queue that no forecast knows:"
             " give a bench of closed loops, such as streams-8"
         )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("workload", no_wrap=True)
-    table.add_column("method", no_wrap=True)
-    for heading in ("mean ms", "forecast ms", "off by", "speed-up", "draft pays from"):
-        table.add_column(heading, justify="right")
+    headings = ("mean ms", "forecast ms", "off by", "speed-up", "draft pays from")
+    table = figures_table("workload", "method", figures=headings)
     for check in checks:
         table.add_row(
             check.workload,

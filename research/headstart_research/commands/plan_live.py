@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headstart_research.commands.tables import figures_table
 from headstart_research.planning.cameras import Cameras, Load, percentile
 from headstart_research.planning.costs import Costs, DrafterCosts
 from headstart_research.planning.live import LiveForecast, LiveWindow, live_forecasts
@@ -67,10 +68,8 @@ def print_live_plan(
 
 
 def _one_camera(forecasts: dict[str, LiveForecast], held: dict[str, Load | None]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("from the last frame on", no_wrap=True)
-    for heading in ("first ms", "last ms", "sooner", "engine ms", "cameras"):
-        table.add_column(heading, justify="right")
+    headings = ("first ms", "last ms", "sooner", "engine ms", "cameras")
+    table = figures_table("from the last frame on", figures=headings)
     alone = forecasts["bare"].answer
     for name, forecast in forecasts.items():
         load = held[name]
@@ -86,15 +85,11 @@ def _one_camera(forecasts: dict[str, LiveForecast], held: dict[str, Load | None]
 
 
 def _several_cameras(loads: list[Load], window: LiveWindow) -> Table:
-    table = Table(
-        box=None,
-        pad_edge=False,
-        title=f"\nfed, with drafts, each camera every {window.every_s:g} s",
-        title_justify="left",
+    table = figures_table(
+        "cameras",
+        figures=("first ms", "last ms", "p95 ms", "dropped", "frames fed", "answering"),
+        title=f"fed, with drafts, each camera every {window.every_s:g} s",
     )
-    table.add_column("cameras", no_wrap=True)
-    for heading in ("first ms", "last ms", "p95 ms", "dropped", "frames fed", "answering"):
-        table.add_column(heading, justify="right")
     for load in loads:
         table.add_row(
             f"{load.num_cameras}" + ("" if load.is_held(window) else " (not held)"),
