@@ -9,7 +9,7 @@ from rich.table import Table
 
 from headstart_research.commands.tables import figures_table
 from headstart_research.planning.cameras import Cameras, Load, percentile
-from headstart_research.planning.costs import Costs, DrafterCosts
+from headstart_research.planning.costs import Costs
 from headstart_research.planning.live import LiveForecast, LiveWindow, live_forecasts
 from headstart_research.planning.survival import Survival
 
@@ -21,13 +21,7 @@ LABELS = {
 }
 
 
-def print_live_plan(
-    costs: Costs,
-    window: LiveWindow,
-    tokens: int,
-    survival: Survival,
-    beside: DrafterCosts | None,
-) -> None:
+def print_live_plan(costs: Costs, window: LiveWindow, tokens: int, survival: Survival) -> None:
     """Print a table of one camera, a table of several, and one line of JSON last."""
     forecasts = live_forecasts(costs, window, tokens, survival)
     engines = {
@@ -45,12 +39,6 @@ def print_live_plan(
         " prefill;\nit is done in idle time only: with many cameras waits grow back to those of"
         " whole prefills"
     )
-    if beside is not None:
-        live_s = forecasts["fed"].answer.first_token_s
-        out.print(
-            f"a drafter has {min(beside.tokens_within(costs.prefill_s), tokens - 1)} tokens ready"
-            f" within a file's prefill, and {min(beside.tokens_within(live_s), tokens - 1)} live"
-        )
     best = held["both"]
     most = 0 if best is None else best.num_cameras
     doubled = [1 << power for power in range(most.bit_length()) if 1 << power < most]
