@@ -1,11 +1,10 @@
 """`headstart bench`: measures every method against bare vLLM on this machine."""
 
 import json
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,14 +15,8 @@ from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 from headstart_research.bench.result import BenchResult
-from headstart_research.commands.options import Folder, Questions
+from headstart_research.commands.options import Folder, Questions, chosen
 from headstart_research.commands.tables import figures_table
-
-if TYPE_CHECKING:
-    from headstart_research.bench.methods import Method
-    from headstart_research.bench.workloads import Workload
-
-Named = TypeVar("Named", "Method", "Workload")
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 RESULT, PAGE = "bench.json", "bench.html"
@@ -115,7 +108,7 @@ def bench(
     )
     methods, notes = rig.methods(settings.two_devices)
     if method:
-        methods = [methods[0], *_chosen(methods[1:], method, "method")]
+        methods = [methods[0], *chosen(methods[1:], method, "method")]
     if folder is not None:
         size = SensorSize.parse(settings.sensor) if settings.sensor else None
         workloads = folder_workloads(
@@ -125,7 +118,7 @@ def bench(
         raise BenchError("the lab's clips have 8 frames: set frames with --folder only")
     else:
         workloads = lab_workloads(answers, settings.max_tokens)
-    workloads = _chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
+    workloads = chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
 
     out.mkdir(parents=True, exist_ok=True)
     if memory_log is not None and rig.memory_log is not None:
@@ -177,15 +170,6 @@ def compare(
     typer.echo(json.dumps({"regressions": worse, "compared": len(changes)}))
     if worse:
         raise typer.Exit(code=1)
-
-
-def _chosen(known: list[Named], names: list[str], kind: str) -> list[Named]:
-    by_name = {item.name: item for item in known}
-    for name in names:
-        if name not in by_name:
-            there = ", ".join(map(shlex.quote, by_name))  # some hold commas
-            raise BenchError(f"no {kind} is called {name!r} here; there are: {there}")
-    return [by_name[name] for name in names]
 
 
 def _print(result: BenchResult, out: Path) -> None:
