@@ -21,7 +21,6 @@ from headstart.errors import BenchError
 from headstart.live.session import LiveSession
 from headstart.live.standing import StandingQuestion
 from headstart.live.windows import Windows
-from headstart.media.clip import ClipFiles
 from headstart_research.bench.workloads import Workload
 from headstart_research.planning.cameras import most_held
 
@@ -173,14 +172,8 @@ class CameraLoad:
 
     def _frames(self, number: int) -> list[NDArray[np.uint8]]:
         """The clips of a round's camera, as many frames each as the target is shown."""
-        clips = []
-        for item in self._work.camera(number, 0):
-            clip = item.clip
-            clip = clip.read(self._num_frames) if isinstance(clip, ClipFiles) else clip
-            if clip.video is None:
-                raise BenchError("a live workload is about frames: give it clips with video")
-            clips.append(clip.video.sample(self._num_frames).frames)
-        return clips
+        items = self._work.camera(number, 0)
+        return [item.filmed(self._num_frames)[0].frames for item in items]
 
     def _recovery(self, outcomes: Sequence[Outcome]) -> int | None:
         late = [one.window for one in outcomes if one.wait_s is None or one.wait_s >= self._step_s]

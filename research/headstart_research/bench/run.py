@@ -10,12 +10,12 @@ from typing import Any
 
 from headstart.engine.headstart import Headstart
 from headstart.errors import BenchError, HeadstartError
-from headstart_research.bench.arrivals import arrivals
 from headstart_research.bench.cameras import CameraLoad
-from headstart_research.bench.capacity import capacity
 from headstart_research.bench.methods import Method
+from headstart_research.bench.open_loop import arrivals
 from headstart_research.bench.result import BenchResult, Block, PlayedLoad
 from headstart_research.bench.sample import Sample
+from headstart_research.bench.throughput import capacity
 from headstart_research.bench.trial import Trial
 from headstart_research.bench.workloads import Workload
 
