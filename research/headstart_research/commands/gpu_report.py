@@ -104,10 +104,7 @@ def gpu_report(
     # Its own descriptor: while a part is played, what is printed goes to the log.
     with os.fdopen(os.dup(2), "w") as screen:
         console = Console(file=screen)
-        report.play(
-            found,
-            lambda text: console.print(text, highlight=False, markup=False),
-        )
+        report.play(found, lambda text: console.print(text, highlight=False, markup=False))
     (out / PAGE).write_text(page(report))
     for line in summary(report):
         typer.echo(line)
