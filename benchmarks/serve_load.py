@@ -33,8 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.serve_faults import CHAT, DRAFTER, Faults
-from headstart_research.bench.arrivals import Arrival, arrivals
-from headstart_research.bench.open_loop import ask_on_arrival
+from headstart_research.bench.open_loop import Arrival, arrivals, ask_on_arrival
 from rig.servers import asking, chunks_of, content_of, with_events
 from rig.serving import (
     QUESTIONS,

@@ -36,7 +36,7 @@ class RoughCamera:
 
     def arrivals(self, dice: random.Random) -> Iterator[Arrival]:
         """Frames without end, in the order of their arrival: one that is swapped comes late."""
-        number, held_back = 0, []
+        number, held_back = 0, list[Arrival]()
         while True:
             if dice.random() < GAP:
                 number += dice.randint(*GAP_FRAMES)
@@ -70,7 +70,7 @@ def taken(
     A frame counts if it is newer than all before it, and of the size of the window's first. The
     rule is written here once more, so that what is compared does not rest on what is tested.
     """
-    newest_us, last_slot, found = -1, -1, []
+    newest_us, last_slot, found = -1, -1, list[Arrival]()
     for arrival in arrivals:
         if arrival.time_us <= newest_us:
             continue

@@ -75,7 +75,9 @@ def keep(
 ) -> None:
     """Write a program's figures to the results, and print them as one line of JSON."""
     pair = "untrained" if arguments.tiny else str(arguments.target or "lab pair")
-    command = ["python", "-m", sys.modules["__main__"].__spec__.name, *sys.argv[1:]]
+    program = sys.modules["__main__"].__spec__
+    assert program is not None, "a program that keeps figures is started by python -m"
+    command = ["python", "-m", program.name, *sys.argv[1:]]
     measurement = Measurement(kept_as or name, command, {"pair": pair, **figures})
     measurement.write(arguments.output)
     print(measurement.line())

@@ -10,7 +10,6 @@ from statistics import median
 
 from benchmarks.figures.bench import file_of
 from benchmarks.figures.results import markdown, path_of
-from headstart_research.bench.goodput import goodput, limit_s
 from headstart_research.bench.result import BARE, BenchResult, PlayedLoad
 
 OPEN_RUN, OPEN = "open-16", "open-16"
@@ -77,11 +76,11 @@ def closed(result: BenchResult, workload: str) -> str:
 
 def goodputs(result: BenchResult, workload: str) -> str:
     """The highest rate that each method answers in time."""
-    within_s = limit_s(result, workload)
+    within_s = result.limit_s(workload)
     highest = max(load.rate for load in result.random_loads(workload, BARE))
     methods = methods_in(result, (load.name for load in loads_of(result, workload)))
     rows = [
-        (method, _rate(goodput(result, workload, method, within_s), highest)) for method in methods
+        (method, _rate(result.goodput(workload, method, within_s), highest)) for method in methods
     ]
     return markdown(("method", f"questions a second, 95% within {within_s:.1f} s"), rows)
 

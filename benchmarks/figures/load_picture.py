@@ -4,7 +4,6 @@ from pathlib import Path
 
 from benchmarks.figures.load import OPEN, OPEN_RUN, PERCENTS, kept, loads_of, methods_in
 from benchmarks.figures.picture import line, rect, svg, text
-from headstart_research.bench.goodput import limit_s
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.bench.svg import Scale
 
@@ -34,7 +33,7 @@ def drawn(result: BenchResult, workload: str) -> str:
             12,
             HEIGHT - 12,
             "rings: half of the cameras ask at the same moment; dashed: the limit of goodput,"
-            f" {limit_s(result, workload):.1f} s; vertical: bare vLLM's capacity",
+            f" {result.limit_s(workload):.1f} s; vertical: bare vLLM's capacity",
             "soft",
         )
     )
@@ -57,7 +56,7 @@ def _panel(
         for method in colours
     }
     across = Scale(slowest - 0.05 * capacity, 1.05 * capacity, left, left + PANEL)
-    up = Scale(0.0, max(*waits.values(), limit_s(result, workload)) * 1.05, BOTTOM, TOP)
+    up = Scale(0.0, max(*waits.values(), result.limit_s(workload)) * 1.05, BOTTOM, TOP)
     parts = [text(left, TOP - 12, f"{percent}% of the answers within, s", "soft")]
     for tick in up.ticks(4):
         parts.append(line(left, up(tick), left + PANEL, up(tick), "rule"))
@@ -69,7 +68,7 @@ def _panel(
     parts.append(text(left + PANEL / 2, BOTTOM + 34, "questions a second", "soft", "middle"))
     parts.append(line(across(capacity), TOP, across(capacity), BOTTOM, "rule"))
     if percent == 95:
-        y = up(limit_s(result, workload))
+        y = up(result.limit_s(workload))
         parts.append(line(left, y, left + PANEL, y, "mark"))
     for method, colour in colours.items():
         curve = [

@@ -8,7 +8,7 @@ from headstart.media.clip import Clip
 from headstart_lab.language.questions import Question
 from headstart_lab.split import Split
 from headstart_lab.world.drive import Drive
-from headstart_research.bench.arrivals import Load
+from headstart_research.bench.open_loop import Load
 from headstart_research.bench.workloads import Item, Workload, rotating
 
 STREAMS = (2, 4, 8, 16)

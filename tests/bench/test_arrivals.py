@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import pytest
 
 from headstart.errors import BenchError
-from headstart_research.bench.arrivals import Load, arrivals
+from headstart_research.bench.open_loop import Load, arrivals
 
 
 def test_every_stream_gets_its_questions_in_turn_and_in_order():

@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 
-from headstart_research.bench.goodput import goodput, limit_s
 from headstart_research.bench.result import BARE, BenchResult, PlayedLoad
 from tests.bench.played import CAPACITY, played_open_result
 
@@ -37,7 +36,7 @@ def waiting(waits_s: dict[str, dict[float, float]]) -> BenchResult:
 
 def test_the_limit_is_twice_what_bare_vllm_takes_at_the_lowest_rate():
     result = waiting({BARE: {3.0: 9.0, 1.0: 0.5, 2.0: 0.9}})
-    assert limit_s(result, WORKLOAD) == pytest.approx(1.0)
+    assert result.limit_s(WORKLOAD) == pytest.approx(1.0)
 
 
 def test_goodput_is_the_highest_rate_within_the_limit():
@@ -48,15 +47,15 @@ def test_goodput_is_the_highest_rate_within_the_limit():
             "wrong": {1.0: 2.0, 2.0: 3.0, 3.0: 4.0},
         }
     )
-    assert goodput(result, WORKLOAD, BARE, 1.0) == 2.0
-    assert goodput(result, WORKLOAD, "memory", 1.0) == 3.0  # bursts at 9 a second do not count
-    assert goodput(result, WORKLOAD, "wrong", 1.0) is None
+    assert result.goodput(WORKLOAD, BARE, 1.0) == 2.0
+    assert result.goodput(WORKLOAD, "memory", 1.0) == 3.0  # bursts at 9 a second do not count
+    assert result.goodput(WORKLOAD, "wrong", 1.0) is None
 
 
 def test_an_engine_that_needs_less_of_its_time_has_the_higher_goodput():
     result = played_open_result()
-    within_s = limit_s(result, WORKLOAD)
-    bare, memory = (goodput(result, WORKLOAD, name, within_s) for name in (BARE, "memory"))
+    within_s = result.limit_s(WORKLOAD)
+    bare, memory = (result.goodput(WORKLOAD, name, within_s) for name in (BARE, "memory"))
     assert bare is not None
     assert memory is not None
     assert bare < memory <= CAPACITY

@@ -13,12 +13,12 @@ from headstart_research.bench.cameras import (
     Level,
     Outcome,
     Phase,
-    most,
 )
 from headstart_research.bench.methods import Method
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.bench.run import BenchPlan, Run
 from headstart_research.bench.workloads import Workload, lab_workloads, rotating
+from headstart_research.planning.cameras import most_held
 from tests.bench.played import played_result
 from tests.bench.test_workload_json import Borrowed
 from tests.models.oracle import random_asked
@@ -105,7 +105,7 @@ def test_the_largest_number_that_is_held_is_found(held):
         tried.append(count)
         return count <= held
 
-    assert most(is_held, 13) == min(held, 13)
+    assert most_held(is_held, 13) == min(held, 13)
     assert len(tried) == len(set(tried)) <= 8
     assert max(tried) <= 13
 

@@ -5,8 +5,7 @@ from threading import Barrier
 import pytest
 
 from headstart_research.bench import open_loop
-from headstart_research.bench.arrivals import Arrival, arrivals
-from headstart_research.bench.open_loop import ask_on_arrival
+from headstart_research.bench.open_loop import Arrival, arrivals, ask_on_arrival
 
 
 class Clock:

@@ -14,11 +14,11 @@ from headstart.answers.timeline import Timeline
 from headstart.errors import BenchError
 from headstart.media.clip import ClipFiles
 from headstart_research.bench import trial
-from headstart_research.bench.arrivals import Arrival, Load
-from headstart_research.bench.capacity import capacity
 from headstart_research.bench.methods import Method
+from headstart_research.bench.open_loop import Arrival, Load
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.bench.run import BenchPlan, Run
+from headstart_research.bench.throughput import capacity
 from headstart_research.bench.workloads import Item, Workload, closed_loops, lab_workloads
 
 METHODS = [Method(name, name) for name in (BARE, "memory", "cascade")]

@@ -3,8 +3,8 @@
 import pytest
 
 from headstart import Clip, Headstart, Video
-from headstart_research.bench.arrivals import Load
 from headstart_research.bench.methods import Method
+from headstart_research.bench.open_loop import Load
 from headstart_research.bench.page import page
 from headstart_research.bench.result import BARE, BenchResult
 from headstart_research.bench.run import BenchPlan, Run

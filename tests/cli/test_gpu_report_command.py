@@ -128,7 +128,9 @@ def test_without_the_model_every_other_part_is_done_and_the_reasons_are_kept(tmp
 def test_what_cannot_be_is_said_before_anything_starts(tmp_path):
     done = gpu_report("--target=x", f"--out={tmp_path}", "--part=everything")
     assert done.exit_code == 1
-    assert "no part is called 'everything'; there are: doctor, 'equality, eager'," in done.stderr
+    assert (
+        "no part is called 'everything' here; there are: doctor, 'equality, eager'," in done.stderr
+    )
     done = gpu_report("--target=x", f"--out={tmp_path}", "--question=What?")
     assert done.exit_code == 1
     assert "give --video with those" in done.stderr

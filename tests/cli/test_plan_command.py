@@ -31,11 +31,6 @@ def test_a_forecast_by_hand_ends_with_its_figures():
     assert re.search(r"^90% .*x$", output, flags=re.MULTILINE)
 
 
-def test_a_drafter_within_the_prefill_is_bounded_by_what_it_has_ready():
-    output = run(*RECORDED, "--set=draft_model_prefill_ms=83", "--set=draft_model_step_ms=18")
-    assert "has 14 tokens ready: all of them right is 1.24x, and no more" in output
-
-
 def test_free_verification_breaks_even_at_once_and_dear_one_never():
     free = json.loads(run(*RECORDED, "--set=verify_token_ms=0").splitlines()[-1])
     assert set(free["break_even"]["16"]) == {0.0}
@@ -93,11 +88,6 @@ def test_live_says_how_long_a_camera_waits_and_how_many_are_held():
     assert held[-1] == methods["both"]["cameras_held"]
     assert not figures["cameras"][-1]["is_held"]
     assert "(not held)" in output
-
-
-def test_live_a_drafter_has_less_time():
-    output = run(*FED, "--set=draft_model_prefill_ms=83", "--set=draft_model_step_ms=18")
-    assert "a drafter has 18 tokens ready within a file's prefill, and 1 live" in output
 
 
 def test_live_cameras_need_figures_of_their_own(tmp_path):

@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow", reason="needs headstart[train]")
 
 from headstart.errors import EvaluationError
 from headstart_research.bridge.pooling import DRAFTER, LAST
-from headstart_research.evaluation import timed
+from headstart_research.evaluation import measured
 from headstart_research.evaluation.asked_clips import AskedStreams
 from headstart_research.evaluation.contenders import bridges, load_bridge, memories, registered
 from headstart_research.evaluation.evaluation import Evaluation
@@ -101,7 +101,7 @@ def test_a_draft_says_nothing_of_what_lies_beyond_the_answer(tmp_path):
 def test_a_bridge_is_measured_with_each_selection_of_features(tmp_path, monkeypatch):
     built = []
     looks = itertools.count(step=1_000_000)  # a clock that shows a millisecond more at each look
-    monkeypatch.setattr(timed, "time", SimpleNamespace(perf_counter_ns=lambda: next(looks)))
+    monkeypatch.setattr(measured, "time", SimpleNamespace(perf_counter_ns=lambda: next(looks)))
 
     def load(directory, memory):
         assert directory.name == "bridge"

@@ -10,8 +10,8 @@ from headstart.errors import EvaluationError
 from headstart.speculation.drafter import DraftRequest, StreamKey
 from headstart_research.evaluation.contenders import registered
 from headstart_research.evaluation.known_answers import KnownAnswers
+from headstart_research.evaluation.measured import DraftTimes, Timed
 from headstart_research.evaluation.taught import Taught
-from headstart_research.evaluation.timed import DraftTimes, Timed
 from tests.collect.records import clip_records
 
 KNOWN = KnownAnswers(tuple(clip_records("elsewhere", 0)))

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from headstart.errors import PlanningError
-from headstart_research.planning.costs import Costs, DrafterCosts
-from headstart_research.planning.forecast import bare, break_even_accepted, drafted, one_fused_block
+from headstart_research.planning.costs import Costs
+from headstart_research.planning.forecast import bare, break_even_accepted, drafted
 from headstart_research.planning.survival import Survival
 
 RECORDED = Costs(prefill_s=0.326, step_s=0.0138)
@@ -49,14 +49,6 @@ def test_without_drafts_every_token_is_a_pass():
     assert drafted(RECORDED, 50, Survival()).end_to_end_s == pytest.approx(alone.end_to_end_s)
 
 
-def test_one_fused_block_is_the_formula():
-    saved = one_fused_block(RECORDED, 50, 0.39)
-    expected = (0.326 + 49 * 0.0138) / (0.326 + (49 - 0.39) * 0.0138)
-    assert saved.speedup_over(bare(RECORDED, 50)) == pytest.approx(expected)
-    with pytest.raises(PlanningError, match="all but one"):
-        one_fused_block(RECORDED, 50, 50)
-
-
 def test_drafts_never_bring_the_first_token_sooner():
     perfect = drafted(RECORDED, 50, Survival((1.0,) * 32), first=Survival((1.0,) * 32))
     assert perfect.first_token_s == bare(RECORDED, 50).first_token_s
@@ -76,11 +68,6 @@ def test_wrong_drafts_slow_the_forecast_down():
     costs = Costs(0.3, 0.01, verify_token_s=0.001)
     wrong = drafted(costs, 50, Survival((0.0,) * 8))
     assert wrong.speedup_over(bare(costs, 50)) < 0.8
-
-
-def test_a_drafter_has_ready_what_fits_the_targets_prefill():
-    assert DrafterCosts(0.083, 0.018).tokens_within(0.315) == 13
-    assert DrafterCosts(0.4, 0.018).tokens_within(0.315) == 0
 
 
 def test_costs_that_cannot_be_are_refused():

@@ -6,11 +6,9 @@ from typing import Protocol
 
 from headstart.answers.answer import Answer
 from headstart.engine.session import Session
-from headstart.errors import BenchError
 from headstart.live.session import LiveSession
 from headstart.live.standing import StandingQuestion
 from headstart.live.windows import Windows
-from headstart.media.clip import ClipFiles
 from headstart_research.bench.workloads import Item, Workload
 
 
@@ -58,10 +56,7 @@ class FrameByFrame:
 
     def ask(self, item: Item) -> Asked:
         answers = self._about(item.question)
-        clip = item.clip.read(self._num_frames) if isinstance(item.clip, ClipFiles) else item.clip
-        if clip.video is None:
-            raise BenchError("a live workload is about frames: give it clips with video")
-        video, events = clip.video.sample(self._num_frames), clip.events
+        video, events = item.filmed(self._num_frames)
         start_us = self._num_windows * self._num_frames * self._frame_us
         self._num_windows += 1
         begun_s, heard_us = time.monotonic(), 0

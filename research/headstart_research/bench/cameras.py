@@ -21,8 +21,8 @@ from headstart.errors import BenchError
 from headstart.live.session import LiveSession
 from headstart.live.standing import StandingQuestion
 from headstart.live.windows import Windows
-from headstart.media.clip import ClipFiles
 from headstart_research.bench.workloads import Workload
+from headstart_research.planning.cameras import most_held
 
 WARMUP_WINDOWS = 2
 """Of each camera at each level: they fill the engine and do not count."""
@@ -117,7 +117,7 @@ class CameraLoad:
             on_progress(f"{count} cameras: p95 {level.p95_s:.2f} s, {level.dropped} dropped")
             return level.is_held(self._step_s)
 
-        held = most(is_held, MAX_CAMERAS)
+        held = most_held(is_held, MAX_CAMERAS)
         usual, doubled = max(1, held), max(2, 2 * held)
         outcomes = self.play([Phase(doubled, self._windows), Phase(usual, self._windows)])
         level = Level.of(doubled, [one for one in outcomes if one.phase == 0])
@@ -172,34 +172,13 @@ class CameraLoad:
 
     def _frames(self, number: int) -> list[NDArray[np.uint8]]:
         """The clips of a round's camera, as many frames each as the target is shown."""
-        clips = []
-        for item in self._work.camera(number, 0):
-            clip = item.clip
-            clip = clip.read(self._num_frames) if isinstance(clip, ClipFiles) else clip
-            if clip.video is None:
-                raise BenchError("a live workload is about frames: give it clips with video")
-            clips.append(clip.video.sample(self._num_frames).frames)
-        return clips
+        items = self._work.camera(number, 0)
+        return [item.filmed(self._num_frames)[0].frames for item in items]
 
     def _recovery(self, outcomes: Sequence[Outcome]) -> int | None:
         late = [one.window for one in outcomes if one.wait_s is None or one.wait_s >= self._step_s]
         recovered = max(late, default=-1) + 1
         return recovered if recovered < self._windows else None
-
-
-def most(is_held: Callable[[int], bool], limit: int) -> int:
-    """The largest number up to a limit that is held, where all smaller ones are."""
-    held, too_many = 0, 1
-    while too_many <= limit and is_held(too_many):
-        held, too_many = too_many, 2 * too_many
-    too_many = min(too_many, limit + 1)
-    while too_many - held > 1:
-        middle = (held + too_many) // 2
-        if is_held(middle):
-            held = middle
-        else:
-            too_many = middle
-    return held
 
 
 class _Camera:

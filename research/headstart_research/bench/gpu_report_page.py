@@ -6,7 +6,7 @@ from typing import Any
 
 from headstart_research.bench.equality import ALONE, DRAFTED, num_different
 from headstart_research.bench.gpu_report import FILE, GpuReport, results
-from headstart_research.bench.page import document, measured
+from headstart_research.bench.page import document, how_it_was_run, measured, table
 from headstart_research.bench.result import BenchResult
 
 SEND = (
@@ -33,7 +33,7 @@ def page(report: GpuReport) -> str:
         bench = BenchResult.parse(result["bench"])
         notes = "".join(f"<li>{escape(note)}</li>" for note in bench.notes)
         parts += [f"<h2>{escape(name)}</h2>", *measured(bench), f"<ul>{notes}</ul>"]
-    parts += [_settings(report), _installation(report), _about(about)]
+    parts += [_settings(report), _installation(report), how_it_was_run(about)]
     return document("headstart gpu-report", *parts)
 
 
@@ -64,7 +64,7 @@ def summary(report: GpuReport) -> list[str]:
 
 def _comparisons(rows: Sequence[Mapping[str, Any]]) -> str:
     headings = ("engine, asked", "answers", "differ", "drafted", "accepted", "largest margin")
-    return _table(
+    return table(
         headings,
         [
             (
@@ -97,7 +97,7 @@ def _settings(report: GpuReport) -> str:
         return ""
     names = list(next(iter(found.values())))
     rows = [(name, *(settings[name] for settings in found.values())) for name in names]
-    return "<h2>What vLLM chose</h2>" + _table(("", *found), rows)
+    return "<h2>What vLLM chose</h2>" + table(("", *found), rows)
 
 
 def _installation(report: GpuReport) -> str:
@@ -106,19 +106,4 @@ def _installation(report: GpuReport) -> str:
         for _, result in results(report.parts, "doctor")
         for finding in result["findings"]
     ]
-    return "<h2>Installation</h2>" + _table(("", "", ""), rows)
-
-
-def _about(about: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in about.items()
-    )
-    return f"<h2>How it was run</h2><dl>{rows}</dl>"
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
-    )
-    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>"
+    return "<h2>Installation</h2>" + table(("", "", ""), rows)

@@ -1,6 +1,8 @@
 """A result as one HTML page, without scripts or anything to load, readable on a phone."""
 
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 from headstart_research.bench.calibration import check_forecasts
 from headstart_research.bench.panels import (
@@ -45,7 +47,9 @@ def page(result: BenchResult) -> str:
         *measured(result),
         _forecasts(result),
         _notes(result),
-        _about(result),
+        how_it_was_run(
+            {**result.environment, **{f"method {k}": v for k, v in result.methods.items()}}
+        ),
     )
 
 
@@ -147,18 +151,20 @@ def _forecasts(result: BenchResult) -> str:
     checks = check_forecasts(result)
     if not checks:
         return ""
-    rows = "".join(
-        f"<tr><td>{escape(check.workload)}, {escape(check.method)}</td>"
-        f"<td>{check.measured_s * 1e3:.0f} ms</td><td>{check.forecast_s * 1e3:.0f} ms</td>"
-        f"<td>{check.error:+.1%}</td></tr>"
+    rows = [
+        (
+            f"{check.workload}, {check.method}",
+            f"{check.measured_s * 1e3:.0f} ms",
+            f"{check.forecast_s * 1e3:.0f} ms",
+            f"{check.error:+.1%}",
+        )
         for check in checks
-    )
+    ]
     return (
         "<h2>Forecast</h2><p class=soft>What the planner's cost model says of the same answers,"
         " from one line of costs a workload, each method's survival and the machine's pace beside"
-        " it. Mean end to end.</p><div class=wide><table>"
-        f"<tr><th>workload, method</th><th>measured</th><th>forecast</th><th>off by</th></tr>{rows}"
-        "</table></div>"
+        " it. Mean end to end.</p>"
+        + table(("workload, method", "measured", "forecast", "off by"), rows)
     )
 
 
@@ -183,11 +189,17 @@ def _notes(result: BenchResult) -> str:
     return f"<h2>What to know</h2><ul>{listed}</ul>"
 
 
-def _about(result: BenchResult) -> str:
-    about = {**result.environment, **{f"method {k}": v for k, v in result.methods.items()}}
+def table(headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<div class=wide><table><tr>{head}</tr>{body}</table></div>"
+
+
+def how_it_was_run(about: Mapping[str, Any]) -> str:
     rows = "".join(
-        f"<dt>{escape(str(name))}</dt><dd>{escape(_words(value))}</dd>"
-        for name, value in about.items()
+        f"<dt>{escape(name)}</dt><dd>{escape(_words(value))}</dd>" for name, value in about.items()
     )
     return f"<h2>How it was run</h2><dl>{rows}</dl>"
 

@@ -14,6 +14,7 @@ from headstart_research.bench.sample import Sample
 
 FORMAT = 1
 BARE = "bare vLLM"
+LIMIT_FACTOR = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,24 @@ class BenchResult:
         """A percentile of the settled samples' end-to-end times."""
         samples = self.settled(workload, method, beside)
         return percentile([sample.end_to_end_s for sample in samples], percent)
+
+    def limit_s(self, workload: str) -> float:
+        """Of a wait: twice the 95th percentile of bare vLLM at the lowest rate that was played."""
+        lowest = self.random_loads(workload, BARE)[0]
+        return LIMIT_FACTOR * self.percentile_s(lowest.name, BARE, 95)
+
+    def goodput(self, workload: str, method: str, within_s: float) -> float | None:
+        """The highest rate at which questions arrived, and 95% of the answers came within a limit.
+
+        Questions a second. Only rates that were played count, and only questions that arrived
+        singly; None if the limit was exceeded at every rate.
+        """
+        held = [
+            load.rate
+            for load in self.random_loads(workload, method)
+            if self.percentile_s(load.name, method, 95) <= within_s
+        ]
+        return max(held, default=None)
 
     def pairs(self, workload: str, method: str) -> list[tuple[Sample, Sample]]:
         """The samples of bare vLLM and of a method that answer the same question, in pairs."""

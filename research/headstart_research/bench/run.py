@@ -10,12 +10,12 @@ from typing import Any
 
 from headstart.engine.headstart import Headstart
 from headstart.errors import BenchError, HeadstartError
-from headstart_research.bench.arrivals import arrivals
 from headstart_research.bench.cameras import CameraLoad
-from headstart_research.bench.capacity import capacity
 from headstart_research.bench.methods import Method
-from headstart_research.bench.result import Block, PlayedLoad
+from headstart_research.bench.open_loop import arrivals
+from headstart_research.bench.result import BenchResult, Block, PlayedLoad
 from headstart_research.bench.sample import Sample
+from headstart_research.bench.throughput import capacity
 from headstart_research.bench.trial import Trial
 from headstart_research.bench.workloads import Workload
 
@@ -69,6 +69,34 @@ class Run:
             for work in self.workloads
             if (found := self.capacities.get(work.name)) is not None
             for load in work.loads
+        )
+
+    def result(self, environment: Mapping[str, Any], notes: Sequence[str]) -> BenchResult:
+        """What was measured so far, and after the ``notes`` what was not, and why."""
+        return BenchResult(
+            environment={
+                **environment,
+                "rounds": self.plan.rounds,
+                "engines": "one at a time"
+                if self.plan.one_engine
+                else "two at a time, asked in turn",
+            },
+            samples=tuple(self.samples),
+            blocks=tuple(self.blocks),
+            notes=(
+                *notes,
+                *(f"{name} was not measured: {why}" for name, why in self.unmeasured.items()),
+                *(
+                    f"{name}: bare vLLM gives {found:.2f} answers a second while all cameras ask"
+                    " again at once; the loads are shares of that"
+                    for name, found in self.capacities.items()
+                ),
+            ),
+            workloads={one.name: one.words for work in self.workloads for one in work.played()},
+            methods={method.name: method.words for method in self.methods},
+            live=tuple(work.name for work in self.workloads if work.is_live),
+            cameras=self.cameras,
+            loads=self.loads,
         )
 
     def run(self) -> None:

@@ -1,10 +1,15 @@
-"""What an engine answers in a closed loop, counted while all streams wait for an answer."""
+"""What an engine answers in a closed loop, while all streams wait for an answer; its capacity."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Self
 
-from headstart_research.bench.asker import Asked
+from headstart.engine.headstart import Headstart
+from headstart_research.bench.asker import Asked, WholeClip
+from headstart_research.bench.workloads import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +40,32 @@ def _share_until(until_s: float, one: Asked) -> float:
     if one.answered_s <= until_s:
         return 1.0
     return max(0.0, until_s - one.asked_s) / (one.answered_s - one.asked_s)
+
+
+def capacity(engine: Headstart, work: Workload, *, rounds: Iterable[int], warmup: int) -> float:
+    """Answers a second while every camera asks again at once.
+
+    The loads of an open workload are shares of bare vLLM's. It is measured over the clips of these
+    rounds; the first answers of each camera only warm up. Give rounds that are not played, so that
+    their clips are new to the engine, and those of the rounds that are played stay new.
+    """
+    played = [work.streams(number) for number in rounds]
+    streams = [list(chain.from_iterable(of_one)) for of_one in zip(*played, strict=True)]
+    askers = [
+        WholeClip(engine.session(f"stream-{stream}", f"{work.name}/capacity"), work)
+        for stream in range(len(streams))
+    ]
+
+    def warm(stream: int) -> None:
+        for item in streams[stream][:warmup]:
+            askers[stream].ask(item)
+
+    def counted(stream: int) -> list[Asked]:
+        return [askers[stream].ask(item) for item in streams[stream][warmup:]]
+
+    with ThreadPoolExecutor(len(streams)) as threads:
+        list(threads.map(warm, range(len(streams))))
+        begun_s = time.monotonic()
+        answered = list(threads.map(counted, range(len(streams))))
+    measured = Throughput.of(answered, begun_s)
+    return measured.answers / measured.seconds

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from headstart.engine.headstart import Headstart
-from headstart_research.bench.arrivals import Arrival
 from headstart_research.bench.asker import Asked, Asker, FrameByFrame, WholeClip
-from headstart_research.bench.open_loop import ask_on_arrival
+from headstart_research.bench.open_loop import Arrival, ask_on_arrival
 from headstart_research.bench.result import Block
 from headstart_research.bench.sample import Sample
 from headstart_research.bench.throughput import Throughput

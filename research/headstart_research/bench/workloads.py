@@ -7,7 +7,9 @@ from typing import Any
 
 from headstart.errors import BenchError
 from headstart.media.clip import Clip, ClipFiles
-from headstart_research.bench.arrivals import Load
+from headstart.media.events import Events
+from headstart.media.video import Video
+from headstart_research.bench.open_loop import Load
 
 MAX_STREAMS = 16
 
@@ -18,6 +20,13 @@ class Item:
 
     clip: Clip | ClipFiles
     question: str
+
+    def filmed(self, num_frames: int) -> tuple[Video, Events | None]:
+        """So many frames of the clip, and its events, for a camera that shows them one by one."""
+        clip = self.clip.read(num_frames) if isinstance(self.clip, ClipFiles) else self.clip
+        if clip.video is None:
+            raise BenchError("a live workload is about frames: give it clips with video")
+        return clip.video.sample(num_frames), clip.events
 
 
 Camera = Callable[[int, int], Sequence[Item]]

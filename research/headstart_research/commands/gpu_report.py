@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +13,7 @@ from headstart.cli.options import Target
 from headstart.cli.settings import SET, CommandSettings, named_values, setting
 from headstart.cli.terminal import report_errors
 from headstart.errors import BenchError
-from headstart_research.commands.options import Questions
+from headstart_research.commands.options import Questions, chosen
 
 if TYPE_CHECKING:
     from headstart_research.bench.gpu_parts import GpuParts
@@ -99,19 +98,13 @@ def gpu_report(
     }
     report = GpuReport.begun(out, about, {**kept, **private})
     found = _parts(target, video, question or [], settings, arguments).parts()
-    known = {one.name: one for one in found}
-    for name in part or []:
-        if name not in known:
-            there = ", ".join(map(shlex.quote, known))  # some hold commas
-            raise BenchError(f"no part is called {name!r}; there are: {there}")
+    if part:
+        found = chosen(found, part, "part")
 
     # Its own descriptor: while a part is played, what is printed goes to the log.
     with os.fdopen(os.dup(2), "w") as screen:
         console = Console(file=screen)
-        report.play(
-            [known[name] for name in part] if part else found,
-            lambda text: console.print(text, highlight=False, markup=False),
-        )
+        report.play(found, lambda text: console.print(text, highlight=False, markup=False))
     (out / PAGE).write_text(page(report))
     for line in summary(report):
         typer.echo(line)

@@ -1,11 +1,23 @@
 """Options that several commands of the research have, each written once."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol, TypeVar
 
 import typer
 
+from headstart.errors import BenchError
+
+
+class Named(Protocol):
+    """What can be chosen by its name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+One = TypeVar("One", bound=Named)
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -27,6 +39,16 @@ Also = Annotated[
     ),
 ]
 _BRIDGE = "bridge="
+
+
+def chosen(known: Sequence[One], names: Sequence[str], kind: str) -> list[One]:
+    """Those of some methods, workloads or parts that an option names."""
+    by_name = {one.name: one for one in known}
+    for name in names:
+        if name not in by_name:
+            there = ", ".join(map(shlex.quote, by_name))  # some hold commas
+            raise BenchError(f"no {kind} is called {name!r} here; there are: {there}")
+    return [by_name[name] for name in names]
 
 
 def named_drafters(also: Sequence[str] | None) -> tuple[list[str], list[Path]]:

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from headstart.cli.settings import SET, CommandSettings, setting
 from headstart.cli.terminal import report_errors
 from headstart.errors import PlanningError
 from headstart_research.commands.plan_live import print_live_plan
-from headstart_research.planning.costs import Costs, DrafterCosts
-from headstart_research.planning.forecast import bare, break_even_accepted, drafted, one_fused_block
+from headstart_research.commands.tables import figures_table
+from headstart_research.planning.costs import Costs
+from headstart_research.planning.forecast import bare, break_even_accepted, drafted
 from headstart_research.planning.live import LiveWindow
 from headstart_research.planning.survival import Survival
 
@@ -29,8 +29,6 @@ class PlanSettings(CommandSettings):
     """Figures of a forecast that have usual values, and what else is made of it."""
 
     verify_token_ms: float | None = setting(None, "Of a drafted token; else 2% of a step.")
-    draft_model_prefill_ms: float | None = setting(None, "To the draft model's first token.")
-    draft_model_step_ms: float | None = setting(None, "A decoding step of the draft model.")
     picture: Path | None = setting(None, "Draw speed-up against acceptance into this SVG file.")
     window: float = setting(2.0, "Live: seconds that a question sees.")
     step: float | None = setting(None, "Live: seconds between questions; else the window.")
@@ -94,33 +92,23 @@ def plan(
     if verify_token_ms is None:
         verify_token_ms = TYPICAL_VERIFY_SHARE * step_ms
     costs = Costs(prefill_ms / 1e3, step_ms / 1e3, verify_token_ms / 1e3)
-    beside, first_ms = None, settings.draft_model_prefill_ms
-    if first_ms is not None and settings.draft_model_step_ms is not None:
-        beside = DrafterCosts(first_ms / 1e3, settings.draft_model_step_ms / 1e3)
     if feed_ms is not None:
         step = settings.window if settings.step is None else settings.step
         camera = LiveWindow(settings.frames, settings.window, step, feed_ms / 1e3)
         survival = Survival.independent(settings.acceptance, settings.draft_tokens)
-        print_live_plan(costs, camera, tokens, survival, beside)
+        print_live_plan(costs, camera, tokens, survival)
         return
-    _print_plan(costs, tokens, beside)
+    _print_plan(costs, tokens)
     if settings.picture is not None:
         _draw(costs, tokens, settings.picture)
 
 
-def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
+def _print_plan(costs: Costs, tokens: int) -> None:
     out, alone = Console(), bare(costs, tokens)
     out.print(
         f"the target alone: {alone.end_to_end_s * 1e3:.0f} ms for {tokens} tokens,"
         f" the first after {alone.first_token_s * 1e3:.0f} ms"
     )
-    if beside is not None:
-        ready = min(beside.tokens_within(costs.prefill_s), tokens - 1)
-        best = one_fused_block(costs, tokens, ready).speedup_over(alone)
-        out.print(
-            f"a drafter hidden in its prefill has {ready} tokens ready: all of them right is"
-            f" {best:.2f}x, and no more"
-        )
 
     forecast = {
         length: [
@@ -130,10 +118,8 @@ def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
         ]
         for length in DRAFT_LENGTHS
     }
-    table = Table(box=None, pad_edge=False, title="\nspeed-up, end to end", title_justify="left")
-    table.add_column("each token right", no_wrap=True)
-    for length in DRAFT_LENGTHS:
-        table.add_column(f"draft {length}", justify="right")
+    drafts = [f"draft {length}" for length in DRAFT_LENGTHS]
+    table = figures_table("each token right", figures=drafts, title="speed-up, end to end")
     for number, acceptance in enumerate(ACCEPTANCES):
         cells = [
             f"[dim]{curve[number]:.2f}x[/]" if curve[number] <= 1 else f"{curve[number]:.2f}x"
@@ -142,15 +128,11 @@ def _print_plan(costs: Costs, tokens: int, beside: DrafterCosts | None) -> None:
         table.add_row(f"{acceptance:.0%}", *cells)
     out.print(table)
 
-    even = Table(
-        box=None,
-        pad_edge=False,
-        title="\nbreak-even: tokens of each draft that must be right",
-        title_justify="left",
+    even = figures_table(
+        "requests at once",
+        figures=drafts,
+        title="break-even: tokens of each draft that must be right",
     )
-    even.add_column("requests at once", no_wrap=True)
-    for length in DRAFT_LENGTHS:
-        even.add_column(f"draft {length}", justify="right")
     break_even = {
         batch: [break_even_accepted(costs, length, batch) for length in DRAFT_LENGTHS]
         for batch in BATCHES
@@ -203,11 +185,8 @@ def _print_measured(bench: Path) -> None:
             f"{bench} has open loads only, whose answers wait in a queue that no forecast knows:"
             " give a bench of closed loops, such as streams-8"
         )
-    table = Table(box=None, pad_edge=False)
-    table.add_column("workload", no_wrap=True)
-    table.add_column("method", no_wrap=True)
-    for heading in ("mean ms", "forecast ms", "off by", "speed-up", "draft pays from"):
-        table.add_column(heading, justify="right")
+    headings = ("mean ms", "forecast ms", "off by", "speed-up", "draft pays from")
+    table = figures_table("workload", "method", figures=headings)
     for check in checks:
         table.add_row(
             check.workload,

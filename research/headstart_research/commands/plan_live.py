@@ -7,8 +7,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from headstart_research.commands.tables import figures_table
 from headstart_research.planning.cameras import Cameras, Load, percentile
-from headstart_research.planning.costs import Costs, DrafterCosts
+from headstart_research.planning.costs import Costs
 from headstart_research.planning.live import LiveForecast, LiveWindow, live_forecasts
 from headstart_research.planning.survival import Survival
 
@@ -20,13 +21,7 @@ LABELS = {
 }
 
 
-def print_live_plan(
-    costs: Costs,
-    window: LiveWindow,
-    tokens: int,
-    survival: Survival,
-    beside: DrafterCosts | None,
-) -> None:
+def print_live_plan(costs: Costs, window: LiveWindow, tokens: int, survival: Survival) -> None:
     """Print a table of one camera, a table of several, and one line of JSON last."""
     forecasts = live_forecasts(costs, window, tokens, survival)
     engines = {
@@ -44,12 +39,6 @@ def print_live_plan(
         " prefill;\nit is done in idle time only: with many cameras waits grow back to those of"
         " whole prefills"
     )
-    if beside is not None:
-        live_s = forecasts["fed"].answer.first_token_s
-        out.print(
-            f"a drafter has {min(beside.tokens_within(costs.prefill_s), tokens - 1)} tokens ready"
-            f" within a file's prefill, and {min(beside.tokens_within(live_s), tokens - 1)} live"
-        )
     best = held["both"]
     most = 0 if best is None else best.num_cameras
     doubled = [1 << power for power in range(most.bit_length()) if 1 << power < most]
@@ -67,10 +56,8 @@ def print_live_plan(
 
 
 def _one_camera(forecasts: dict[str, LiveForecast], held: dict[str, Load | None]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("from the last frame on", no_wrap=True)
-    for heading in ("first ms", "last ms", "sooner", "engine ms", "cameras"):
-        table.add_column(heading, justify="right")
+    headings = ("first ms", "last ms", "sooner", "engine ms", "cameras")
+    table = figures_table("from the last frame on", figures=headings)
     alone = forecasts["bare"].answer
     for name, forecast in forecasts.items():
         load = held[name]
@@ -86,15 +73,11 @@ def _one_camera(forecasts: dict[str, LiveForecast], held: dict[str, Load | None]
 
 
 def _several_cameras(loads: list[Load], window: LiveWindow) -> Table:
-    table = Table(
-        box=None,
-        pad_edge=False,
-        title=f"\nfed, with drafts, each camera every {window.every_s:g} s",
-        title_justify="left",
+    table = figures_table(
+        "cameras",
+        figures=("first ms", "last ms", "p95 ms", "dropped", "frames fed", "answering"),
+        title=f"fed, with drafts, each camera every {window.every_s:g} s",
     )
-    table.add_column("cameras", no_wrap=True)
-    for heading in ("first ms", "last ms", "p95 ms", "dropped", "frames fed", "answering"):
-        table.add_column(heading, justify="right")
     for load in loads:
         table.add_row(
             f"{load.num_cameras}" + ("" if load.is_held(window) else " (not held)"),

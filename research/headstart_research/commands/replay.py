@@ -13,6 +13,7 @@ from rich.table import Table
 from headstart.cli.settings import SET, CommandSettings, setting
 from headstart.cli.terminal import report_errors
 from headstart_research.commands.options import Also, named_drafters
+from headstart_research.commands.tables import figures_table
 
 if TYPE_CHECKING:
     from headstart_research.bench.replay import Replay
@@ -80,12 +81,10 @@ def replay(
     ]
     log = log[num_learnt:]
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for heading in ("tokens/pass", "first block", "passes p50", "p95"):
-        table.add_column(heading, justify="right")
-    for part in range(NUM_PARTS):
-        table.add_column(f"quarter {part + 1}", justify="right")
+    quarters = (f"quarter {part + 1}" for part in range(NUM_PARTS))
+    table = figures_table(
+        "method", figures=("tokens/pass", "first block", "passes p50", "p95", *quarters)
+    )
     for result in runs:
         table.add_row(
             _title(result.method, result.cheats),
@@ -98,10 +97,11 @@ def replay(
         )
 
     num_positions = min(MAX_POSITIONS, len(runs[0].by_position(POSITION_WIDTH)))
-    positions = Table(box=None, pad_edge=False)
-    positions.add_column("drafted share of tokens", no_wrap=True)
-    for start in range(0, num_positions * POSITION_WIDTH, POSITION_WIDTH):
-        positions.add_column(f"{start + 1}-{start + POSITION_WIDTH}", justify="right")
+    starts = range(0, num_positions * POSITION_WIDTH, POSITION_WIDTH)
+    positions = figures_table(
+        "drafted share of tokens",
+        figures=(f"{start + 1}-{start + POSITION_WIDTH}" for start in starts),
+    )
     for result in runs:
         shares = result.by_position(POSITION_WIDTH)[:num_positions]
         positions.add_row(

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from headstart.errors import PlanningError
 from headstart_research.commands.fleet_file import FleetFile
+from headstart_research.commands.tables import figures_table
 from headstart_research.planning.fleet.outcome import Fate, Outcome
 from headstart_research.planning.fleet.placing import Ring
 from headstart_research.planning.fleet.plan import FleetPlan
@@ -61,15 +62,11 @@ def simulated(fleet: FleetFile, size: FleetSize, seconds: float, out: Console) -
 
 
 def _table(size: FleetSize, seconds: float, groups: dict[str, Outcome]) -> Table:
-    table = Table(
-        box=None,
-        pad_edge=False,
-        title=f"\n{size.num_cameras:,} cameras on {size.num_engines:,} engines, {seconds:g} s",
-        title_justify="left",
+    table = figures_table(
+        "simulated",
+        figures=("windows", "p50 ms", "p95 ms", "dropped", "refused", "asked again"),
+        title=f"{size.num_cameras:,} cameras on {size.num_engines:,} engines, {seconds:g} s",
     )
-    table.add_column("simulated", no_wrap=True)
-    for heading in ("windows", "p50 ms", "p95 ms", "dropped", "refused", "asked again"):
-        table.add_column(heading, justify="right")
     for name, outcome in groups.items():
         table.add_row(
             name,

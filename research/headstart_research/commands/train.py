@@ -1,28 +1,60 @@
-"""`headstart train`: fits a small drafter to what was collected, or a KV bridge to recordings."""
+"""`headstart train`: drafters, and what they know at first, from collected or logged answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from headstart.cli.options import Target
-from headstart.cli.settings import SET, CommandSettings, named_values, setting
-from headstart.cli.terminal import is_verbose, quieten, report_errors
-from headstart_research.commands import train_memory
-from headstart_research.commands.collect import ClipSettings, clip_source
-from headstart_research.commands.options import Folder
+from headstart.cli.settings import SET, CommandSettings, setting
+from headstart.cli.terminal import report_errors
+
+if TYPE_CHECKING:
+    from headstart.drafters.memory_log import RememberedAnswer
 
 app = typer.Typer(help="Train a learned drafter.", no_args_is_help=True, add_completion=False)
 
 
-app.command("memory")(train_memory.memory)
+@app.command()
+@report_errors
+def memory(
+    answers: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            help="Logged answers, a JSON object a line; or a folder of headstart collect.",
+        ),
+    ],
+    output: Annotated[Path, typer.Argument(dir_okay=False, help="The memory log to write.")],
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, file_okay=False, help="The target's directory, for logs of text."
+        ),
+    ] = None,
+    tenant: Annotated[
+        str | None,
+        typer.Option(help="Whose answers they are; by default as each row says."),
+    ] = None,
+) -> None:
+    """Make a memory log of answers, for an engine to quote from its first question on.
 
+    A row of a log holds question and target_tokens (or target_text), and may hold tenant. Give the
+    file to an engine as memory_log.
+    """
+    from headstart.drafters.memory_log import write_memory_log
 
-@app.callback()
-def _train() -> None:
-    """A group, so that what is trained is named: `headstart train bridge`."""
+    log = _collected(answers) if answers.is_dir() else _logged(answers, tokenizer)
+    if tenant is not None:
+        log = [replace(answer, tenant=tenant) for answer in log]
+    written = write_memory_log(output, log)
+    tenants = [answer.tenant for answer in written]
+    for name in dict.fromkeys(tenants):
+        typer.echo(f"{tenants.count(name)} answers of {repr(name) if name else 'no tenant'}")
+    if len(written) < len(log):
+        typer.echo(f"{len(log) - len(written)} older answers are left out: memory keeps no more")
+    typer.echo(f"{output}: {output.stat().st_size} bytes")
 
 
 @dataclass(frozen=True)
@@ -83,45 +115,29 @@ def bridge(
     console.print(f"the bridge is in {written}; its card is {written / 'README.md'}")
 
 
-@dataclass(frozen=True)
-class KvSettings(ClipSettings):
-    """What a KV bridge is trained on, and with what."""
+def _logged(file: Path, tokenizer: Path | None) -> "list[RememberedAnswer]":
+    from headstart.drafters.memory_log import RememberedAnswer
+    from headstart_research.bench.log import model_tokens, read_log
 
-    drives: int = setting(40, "How many of the lab's drives.", at_least=2)
-    threads: int = setting(1, "Cores to use.", at_least=1)
+    rows = read_log(file, model_tokens(tokenizer) if tokenizer else _refuse_text)
+    return [
+        RememberedAnswer(row.request.stream.tenant, row.request.question, row.tokens)
+        for row in rows
+    ]
 
 
-@app.command()
-@report_errors
-def kv(
-    output: Annotated[Path, typer.Argument(help="Where the KV bridge is written.")],
-    target: Target,
-    draft_model: Annotated[
-        str, typer.Option(metavar="MODEL", help="An EventGPT, whose tower it will read.")
-    ],
-    folder: Folder = None,
-    vllm: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An argument of vLLM's, for that tower's engine."),
-    ] = None,
-    given: Annotated[list[str] | None, SET, KvSettings] = None,
-) -> None:
-    """Train a KV bridge, which guesses what the target computes of a clip from its events.
+def _collected(folder: Path) -> "list[RememberedAnswer]":
+    from headstart_research.collect.record_table import require_pyarrow
 
-    The target is a Video-LLaVA. It is for study: no engine reads it.
-    """
-    from headstart_research.kv_bridge.run import KvRun
+    require_pyarrow()
+    from headstart.drafters.memory_log import RememberedAnswer
+    from headstart_research.collect.learnable import learnable_answers
 
-    settings = KvSettings.read(given)
-    console = Console()
-    quieten()
-    run = KvRun(
-        target,
-        draft_model,
-        clip_source(folder, [], settings, held_out=False),
-        output,
-        {"use_tqdm_on_load": is_verbose(), **named_values(vllm, "--vllm")},
-        settings.threads,
-    )
-    written = run.train(lambda line: console.print(line, markup=False, highlight=False))
-    console.print(f"the KV bridge is in {written}; its card is {written / 'README.md'}")
+    return [
+        RememberedAnswer("", record.question, record.answer_ids)
+        for record in learnable_answers(folder)
+    ]
+
+
+def _refuse_text(text: str) -> list[int]:
+    raise ValueError("the row has text and no tokens: give the target's directory as --tokenizer")

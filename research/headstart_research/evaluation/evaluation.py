@@ -9,12 +9,20 @@ from typing import Any
 from headstart.errors import EvaluationError
 from headstart_research.bench.result import BenchResult
 from headstart_research.evaluation.contenders import MEMORY, WARM, Bridge, Contender
-from headstart_research.evaluation.end_to_end import end_to_end
 from headstart_research.evaluation.measured import LIMITS, Measured, mean_over, spread
 from headstart_research.evaluation.shown import SELECTIONS
-from headstart_research.evaluation.workload import Workload
+from headstart_research.evaluation.workload import IN_TURN, ONE_QUESTION, Workload
 
 FORMAT = 1
+BENCH_WORKLOADS = {ONE_QUESTION: "fixed", IN_TURN: "rotating"}
+BENCH_METHODS = {
+    MEMORY: "memory",
+    WARM: "warm",
+    "bridge-target": "bridge",
+    "bridge-both": "bridge, events",
+}
+"""A bench's names of these drafters; registered drafters have the same name in both."""
+BENCH_FIGURES = ("end_to_end", "end_to_end_low", "end_to_end_high", "end_to_end_p95")
 Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By workload, and by the drafter or whatever else they are of."""
 
@@ -86,7 +94,7 @@ class Evaluation:
             for work in self.workloads
         }
         summary = {
-            work: end_to_end(self.bench, work, {n: one.figures() for n, one in found.items()})
+            work: _end_to_end(self.bench, work, {n: one.figures() for n, one in found.items()})
             for work, found in measured.items()
         }
         return EvaluationResult(
@@ -129,3 +137,18 @@ class Evaluation:
                 drafters = [(measured[one], measured[other]) for one, other in seeds]
                 found[f"{more} over {less}"] = mean_over(drafters)
         return found
+
+
+def _end_to_end(
+    bench: BenchResult | None, workload: str, drafters: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """The drafters' figures of a workload, with the bench's ratios where it measured them."""
+    measured = {} if bench is None else bench.summary().get(BENCH_WORKLOADS[workload], {})
+    return {
+        name: {**figures, **_ratios(measured.get(BENCH_METHODS.get(name, name), {}))}
+        for name, figures in drafters.items()
+    }
+
+
+def _ratios(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: figures[name] for name in BENCH_FIGURES if name in figures}

@@ -1,12 +1,15 @@
 """One drafter, measured on one workload, and the figures of it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Self
 
 import numpy as np
 
+from headstart.speculation.drafter import Drafter, DraftRequest, LearningDrafter
 from headstart_research.bench.percentiles import percentile
 from headstart_research.bench.replay import DraftLimits, Replay, ReplayedAnswer, replay
 from headstart_research.evaluation.contenders import Contender
@@ -16,11 +19,54 @@ from headstart_research.evaluation.resampling import (
     interval,
     interval_of_difference,
 )
-from headstart_research.evaluation.timed import DraftTimes, Timed
 from headstart_research.evaluation.workload import HeldOutAnswer, Workload
 from headstart_research.planning.survival import Survival
 
 LIMITS = DraftLimits(first=64, later=32)
+
+
+@dataclass(frozen=True)
+class DraftTimes:
+    """Milliseconds."""
+
+    begin: list[float] = field(default_factory=list)
+    """Of each request: to take it in, and to look at its clip."""
+    propose: list[float] = field(default_factory=list)
+    """Of each draft, empty ones too."""
+
+
+class Timed:
+    """A `Drafter` that hands everything on, and notes how long it took."""
+
+    def __init__(self, drafter: Drafter, times: DraftTimes) -> None:
+        self._drafter, self._times = drafter, times
+
+    @property
+    def name(self) -> str:
+        return self._drafter.name
+
+    def begin(self, request: DraftRequest) -> None:
+        with _noted(self._times.begin):
+            self._drafter.begin(request)
+
+    def propose(self, request_id: str, confirmed: Sequence[int], max_tokens: int) -> Sequence[int]:
+        with _noted(self._times.propose):
+            return self._drafter.propose(request_id, confirmed, max_tokens)
+
+    def finish(self, request_id: str, answer: Sequence[int]) -> None:
+        self._drafter.finish(request_id, answer)
+
+    def settle(self) -> None:
+        """A camera leaves a drafter time to learn, so it is not timed."""
+        if isinstance(self._drafter, LearningDrafter):
+            self._drafter.settle()
+
+
+@contextmanager
+def _noted(times: list[float]) -> Iterator[None]:
+    start_ns = time.perf_counter_ns()
+    yield
+    times.append((time.perf_counter_ns() - start_ns) / 1e6)
 
 
 @dataclass(frozen=True, eq=False)

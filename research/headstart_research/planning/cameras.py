@@ -5,7 +5,9 @@ result. With many cameras the engine is hardly ever idle: feeding stops by itsel
 become whole prefills again.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from headstart_research.planning.engine_model import Asked, EngineModel, Questions, Work
@@ -57,17 +59,24 @@ class Cameras(Questions):
 
     def held(self) -> Load | None:
         """The largest number of cameras that the engine holds; None if not even one."""
-        best = None
-        low, high = 0, 1
-        while high <= MAX_CAMERAS and (load := self.load(high)).is_held(self.window):
-            best, low, high = load, high, 2 * high
-        while low < MAX_CAMERAS and high - low > 1:
-            middle = (low + high) // 2
-            if (load := self.load(middle)).is_held(self.window):
-                best, low = load, middle
-            else:
-                high = middle
-        return best
+        load = cache(self.load)
+        most = most_held(lambda number: load(number).is_held(self.window), MAX_CAMERAS)
+        return load(most) if most else None
+
+
+def most_held(is_held: Callable[[int], bool], limit: int) -> int:
+    """The largest number up to a limit that is held, where all smaller ones are."""
+    held, too_many = 0, 1
+    while too_many <= limit and is_held(too_many):
+        held, too_many = too_many, 2 * too_many
+    too_many = min(too_many, limit + 1)
+    while too_many - held > 1:
+        middle = (held + too_many) // 2
+        if is_held(middle):
+            held = middle
+        else:
+            too_many = middle
+    return held
 
 
 def percentile(values: tuple[float, ...], share: float) -> float:

@@ -6,20 +6,6 @@ from headstart.errors import PlanningError
 
 
 @dataclass(frozen=True, slots=True)
-class DrafterCosts:
-    """A second model beside the target."""
-
-    prefill_s: float
-    step_s: float
-
-    def tokens_within(self, seconds: float) -> int:
-        """How many tokens it has drafted after so many seconds; its prefill yields the first."""
-        if seconds < self.prefill_s:
-            return 0
-        return 1 + int((seconds - self.prefill_s) / self.step_s) if self.step_s > 0 else 0
-
-
-@dataclass(frozen=True, slots=True)
 class Costs:
     """What a target on its engine costs: a pass takes a step, and more for every drafted token."""
 

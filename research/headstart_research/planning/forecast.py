@@ -59,21 +59,6 @@ def passes_after_first(num_tokens: int, survival: Survival, first: Survival | No
     )
 
 
-def one_fused_block(costs: Costs, num_tokens: int, num_accepted: float) -> Forecast:
-    """Forecast a single draft, verified with the prompt, of which ``num_accepted`` are accepted.
-
-    This is the most that a drafter which works during the target's prefill can give:
-    S = (P + (N-1)d) / (P + (N-1-E)d).
-    """
-    _require_tokens(num_tokens)
-    if not 0 <= num_accepted <= num_tokens - 1:
-        raise PlanningError(
-            f"{num_accepted} accepted of an answer of {num_tokens}: at most all but one are drafted"
-        )
-    later = num_tokens - 1 - num_accepted
-    return Forecast(costs.prefill_s, costs.prefill_s + later * costs.step_s, 1.0 + later)
-
-
 def break_even_accepted(costs: Costs, draft_tokens: int, batch: int = 1) -> float:
     """How many tokens of each draft must be accepted for drafting to save what it costs."""
     plain = costs.pass_s(0, batch)

@@ -55,7 +55,7 @@ class Savepoint:
         """Load the saved state into model and optimizer; without one, return an empty history."""
         if not self.path.exists():
             return History()
-        state = self._state()
+        state: dict[str, Any] = torch.load(self.path, weights_only=True, mmap=True)
         if state["course"] != asdict(config):
             changed = [
                 key for key, value in asdict(config).items() if state["course"][key] != value
@@ -76,7 +76,3 @@ class Savepoint:
         history = state["history"]
         held_out = [(int(step), float(loss)) for step, loss in history["held_out"]]
         return History(list(history["losses"]), held_out, history["seconds"])
-
-    def _state(self) -> dict[str, Any]:
-        state: dict[str, Any] = torch.load(self.path, weights_only=True, mmap=True)
-        return state

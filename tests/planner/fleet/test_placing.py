@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from headstart.errors import PlanningError
-from headstart_research.planning.fleet.placing import EvenPlacing, Ring
+from headstart_research.planning.fleet.placing import Ring
+from tests.planner.fleet.even_placing import EvenPlacing
 
 CAMERAS = np.arange(20_000)
 

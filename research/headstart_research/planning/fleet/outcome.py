@@ -37,12 +37,10 @@ class Outcome:
     """All windows that ended on the simulated engines."""
 
     ended: list[Ended] = field(default_factory=list)
-    busy_s: dict[int, float] = field(default_factory=dict)
-    """By engine, how long it computed answers."""
 
     def of(self, wanted: Callable[[Ended], bool]) -> "Outcome":
         """Some of the windows."""
-        return Outcome([each for each in self.ended if wanted(each)], self.busy_s)
+        return Outcome([each for each in self.ended if wanted(each)])
 
     def waits_s(self) -> NDArray[np.float64]:
         return np.array([each.wait_s for each in self.ended if each.fate is Fate.ANSWERED])
@@ -60,23 +58,3 @@ class Outcome:
     def num_retried(self) -> int:
         """Windows that were asked again because their engine died."""
         return sum(each.is_retried for each in self.ended)
-
-    @property
-    def lost_share(self) -> float:
-        """The share of windows that were not answered."""
-        return 1 - self.num(Fate.ANSWERED) / len(self.ended) if self.ended else 0.0
-
-    def late_share(self, within_s: float) -> float:
-        """The share of windows whose answer did not come within so many seconds, or not at all."""
-        if not self.ended:
-            return 0.0
-        in_time = sum(each.fate is Fate.ANSWERED and each.wait_s <= within_s for each in self.ended)
-        return 1 - in_time / len(self.ended)
-
-    def by_time(self, every_s: float) -> dict[float, "Outcome"]:
-        """The windows by when their last frame landed, in parts of so many seconds."""
-        parts: dict[float, Outcome] = {}
-        for each in self.ended:
-            begin_s = each.landed_s // every_s * every_s
-            parts.setdefault(begin_s, Outcome()).ended.append(each)
-        return dict(sorted(parts.items()))

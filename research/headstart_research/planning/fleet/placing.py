@@ -2,11 +2,9 @@
 
 A router that hashes puts some points for every engine on a ring. A camera's name is hashed
 to a place on it, and the next point decides. When an engine is gone, only its cameras move, each to
-the next point of an engine that is up. Even placing is what no router does that keeps a camera on
-its engine; it is here to show what hashing costs.
+the next point of an engine that is up.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -43,7 +41,8 @@ class Ring:
 
     def owners(self, cameras: Numbers, is_up: Flags) -> Numbers:
         """The engine of the next point, or of the next one whose engine is up."""
-        _require_one(is_up)
+        if not is_up.any():
+            raise PlanningError("no engine of the fleet is up: give more engines, or fewer deaths")
         names = _hashed((cameras.astype(np.uint64) << np.uint64(1)) | np.uint64(1))
         points = np.searchsorted(self._places, names) % self._places.size
         owners = self._engines[points].astype(np.int64)
@@ -51,27 +50,6 @@ class Ring:
             points[lost] = (points[lost] + 1) % self._places.size
             owners[lost] = self._engines[points[lost]]
         return owners
-
-
-@dataclass(frozen=True)
-class EvenPlacing:
-    """The cameras in turn; those of an engine that is gone go to the others in turn."""
-
-    num_engines: int
-
-    def owners(self, cameras: Numbers, is_up: Flags) -> Numbers:
-        """The engine with the camera's number, or else one of those that are up."""
-        _require_one(is_up)
-        owners = cameras % self.num_engines
-        lost = ~is_up[owners]
-        others = np.nonzero(is_up)[0]
-        owners[lost] = others[(cameras[lost] // self.num_engines) % others.size]
-        return owners
-
-
-def _require_one(is_up: Flags) -> None:
-    if not is_up.any():
-        raise PlanningError("no engine of the fleet is up: give more engines, or fewer deaths")
 
 
 def _hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -45,8 +45,6 @@ class FleetPlan:
     bursts: Bursts = field(default_factory=Bursts)
     max_cameras: int | None = None
     """That one engine takes; more are refused."""
-    num_cores: int | None = None
-    """Engines compute in turn on so many cores; None if each has its own."""
 
     def __post_init__(self) -> None:
         if self.num_cameras < 1 or self.num_engines < 1:

@@ -20,15 +20,13 @@ class SimulatedEngine:
         questions: Questions,
         random: Random,
         answered: Callable[[Asked], None],
-        cores: simpy.Resource | None,
     ) -> None:
-        """``answered`` is called for every complete answer; ``cores`` are shared with others."""
-        self.busy_s = 0.0
+        """``answered`` is called for every complete answer."""
         self.cameras: set[int] = set()
         self.stranded: list[Asked] = []
         """Windows that wait for the death of this engine to be noticed."""
         self._clock, self._questions, self._random = clock, questions, random
-        self._answered, self._cores = answered, cores
+        self._answered = answered
         self._woken: simpy.Event | None = None
         self.start()
 
@@ -57,22 +55,12 @@ class SimulatedEngine:
                 if work is None:
                     yield from self._idle()
                     continue
-                yield from self._compute(work.seconds)
-                if not work.is_feed:
-                    self.busy_s += work.seconds
+                yield self._clock.timeout(work.seconds)
                 for asked in work.ended:
                     self.model.end(asked)
                     self._answered(asked)
         except simpy.Interrupt:
             return
-
-    def _compute(self, seconds: float) -> Steps:
-        if self._cores is None:
-            yield self._clock.timeout(seconds)
-            return
-        with self._cores.request() as core:
-            yield core
-            yield self._clock.timeout(seconds)
 
     def _idle(self) -> Steps:
         """Until it is woken, or a frame comes that can be fed."""

@@ -31,9 +31,8 @@ class FleetSimulation:
         self._window = plan.questions.window
         self._outcome = Outcome()
         self._clock = clock = simpy.Environment()
-        cores = None if plan.num_cores is None else simpy.Resource(clock, plan.num_cores)
         self._engines = {
-            number: SimulatedEngine(clock, plan.questions, self._random, self._answered, cores)
+            number: SimulatedEngine(clock, plan.questions, self._random, self._answered)
             for number in sorted(set(simulated))
         }
         self._is_up = np.ones(plan.num_engines, dtype=np.bool_)
@@ -52,7 +51,6 @@ class FleetSimulation:
         self._clock.process(self._kill())
         self._clock.process(self._bursts())
         self._clock.run(until=seconds)
-        self._outcome.busy_s = {number: each.busy_s for number, each in self._engines.items()}
         return self._outcome
 
     def _engine_of(self, camera: int) -> SimulatedEngine | None:

@@ -1,1 +1,0 @@
-"""A KV bridge: a target's keys and values of a clip, guessed from what an event model saw."""
