@@ -38,7 +38,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 HAS_ENGINE = importlib.util.find_spec("vllm") is not None
 # Files whose tests share engines, the longest first. They run in one process, one after the
-# other, so that each engine starts once.
+# other, so that each engine starts once. The last share what is built of a release.
 SHARED_ENGINES = (
     (
         "tests/serve/test_events.py",
@@ -81,6 +81,7 @@ SHARED_ENGINES = (
         "tests/live/test_standing.py",
         "tests/live/test_watching.py",
     ),
+    ("tests/release/",),
 )
 WITHOUT_CACHE = {
     "dtype": "float32",
