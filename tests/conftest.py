@@ -1,5 +1,6 @@
 """Shared ground of the tests: small real models, the engines many tests share, random clips."""
 
+import gc
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -119,6 +120,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for members in groups.values():
         members.sort(key=lambda item: item.get_closest_marker("last") is not None)
     items[:] = [item for members in sorted(groups.values(), key=length_of) for item in members]
+
+
+def pytest_collection_finish() -> None:
+    """What the tests' own process has imported is no garbage: see `rig/frozen_heap.py`."""
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
