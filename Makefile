@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 TORCHVISION ?= $(firstword $(wildcard ../shared/wheels/torchvision-*.whl))
 TARGET ?= build/tiny/target
 DRAFTER ?= build/tiny/drafter
+COMPILE := $(BIN)/python -m compileall -qq -x '/(tests?|transformers/models)/'
 export HF_HUB_OFFLINE := 1
 export VLLM_NO_USAGE_STATS := 1
 export NO_MKDOCS_2_WARNING := 1
@@ -18,20 +19,25 @@ setup: $(VENV)/.ready ## an environment with the CPU engine, from nothing
 # The engine then brings torchvision and its siblings built for CUDA, which break
 # `import transformers` beside a CPU torch; where they work, they stay. Without them the tests of
 # the models that need torchvision are skipped, unless TORCHVISION names a build that works.
-# pip compiles 20,000 files one by one, which takes a minute and a half; compileall does it on all
-# cores.
+# pip compiles 20,000 files one by one, which takes minutes; compileall does it on all cores, the
+# first while pip, on one core, makes out what belongs together. Python compiles what is left out
+# when somebody imports it, as few do. Each of ours would be built in an environment of its own,
+# with the same setuptools in each.
 $(VENV)/.ready: pyproject.toml $(wildcard */pyproject.toml) VERSION
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --no-compile torch==2.13.0
-	$(BIN)/pip install --quiet --no-compile --editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
-		--editable ./client --editable ./events --editable ./server --editable ./research --editable ./lab
+	$(BIN)/pip install --quiet --no-compile torch==2.13.0 'setuptools>=77'
+	$(COMPILE) $(VENV)/lib/python*/site-packages/torch $(VENV)/lib/python*/site-packages/sympy & \
+		$(BIN)/pip install --quiet --no-compile --no-build-isolation \
+		--editable '.[cpu,events,camera,fleet,mqtt,redis,train,docs,dev]' \
+		--editable ./client --editable ./events --editable ./server --editable ./research --editable ./lab; \
+		status=$$?; wait; exit $$status
 	$(BIN)/python -c 'import torchvision, torchaudio' 2>/dev/null || \
 		$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	[ -z '$(TORCHVISION)' ] || $(BIN)/python -c 'import torchvision' 2>/dev/null || \
 		{ echo 'torchvision for the CPU: $(TORCHVISION)' && \
 		$(BIN)/pip install --quiet --no-compile --no-deps '$(TORCHVISION)'; }
-	$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true # some packages hold templates
+	$(COMPILE) -j 0 $(VENV)/lib || true # some packages hold templates
 	touch $@
 
 lint: setup ## format, lint, types

@@ -18,6 +18,7 @@ PRELOADED = (
     "headstart.engine.scheduler",
     "headstart.models.registration",
     "headstart_server.server",
+    "rig.frozen_heap",
 )
 
 

@@ -6,6 +6,7 @@ of a core.
 """
 
 import atexit
+import json
 import multiprocessing
 import os
 import runpy
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rig.engine_starts import start_by_fork_server
 
@@ -49,6 +51,17 @@ class ForkedCommand:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+def last_line_of(command: Sequence[str], log: Path, timeout_s: float = 1800.0) -> dict[str, Any]:
+    """The JSON with which a command ends, as all of ours do that measure something."""
+    status = ForkedCommand(command, os.environ, log).wait(timeout_s)
+    said = log.read_text(errors="replace")
+    assert status == 0, said[-4000:]
+    # An engine may say something after it.
+    line = next(line for line in reversed(said.splitlines()) if line.startswith("{"))
+    found: dict[str, Any] = json.loads(line)
+    return found
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], log: str) -> None:

@@ -1,5 +1,6 @@
 """Shared ground of the tests: small real models, the engines many tests share, random clips."""
 
+import gc
 import importlib.util
 import os
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 HAS_ENGINE = importlib.util.find_spec("vllm") is not None
 # Files whose tests share engines, the longest first. They run in one process, one after the
-# other, so that each engine starts once.
+# other, so that each engine starts once. The last share what is built of a release.
 SHARED_ENGINES = (
     (
         "tests/serve/test_events.py",
@@ -81,6 +82,7 @@ SHARED_ENGINES = (
         "tests/live/test_standing.py",
         "tests/live/test_watching.py",
     ),
+    ("tests/release/",),
 )
 WITHOUT_CACHE = {
     "dtype": "float32",
@@ -118,6 +120,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for members in groups.values():
         members.sort(key=lambda item: item.get_closest_marker("last") is not None)
     items[:] = [item for members in sorted(groups.values(), key=length_of) for item in members]
+
+
+def pytest_collection_finish() -> None:
+    """What the tests' own process has imported is no garbage: see `rig/frozen_heap.py`."""
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

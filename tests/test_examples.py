@@ -50,20 +50,6 @@ def run(monkeypatch) -> Callable[..., str]:
     return run_here
 
 
-def run_alone(name: str, *arguments: object) -> str:
-    """The same as a person runs it."""
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=540,
-        check=False,
-        env={**os.environ, "VLLM_LOGGING_LEVEL": "ERROR"},
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
 def test_the_docstring_says_how_to_run_it(example):
     said = ast.get_docstring(ast.parse(example.read_text()))
@@ -72,8 +58,8 @@ def test_the_docstring_says_how_to_run_it(example):
 
 
 @pytest.mark.engine
-def test_a_second_question_on_a_clip_finds_its_frames_cached(tiny_target, clips):
-    said = run_alone("ask.py", tiny_target, clips[0])
+def test_a_second_question_on_a_clip_finds_its_frames_cached(run, tiny_target, clips):
+    said = run("ask.py", tiny_target, clips[0])
     for stage in ("load", "preprocess", "vision", "prefill", "decode"):
         assert re.search(rf"^{stage} +\d+\.\d ms$", said, flags=re.MULTILINE)
     assert re.search(r"^(\d+) of \d+ prompt tokens were cached", said, flags=re.MULTILINE)[1] != "0"
@@ -109,12 +95,14 @@ def test_a_drafter_of_ones_own_drafts_for_another_camera(run, tiny_target, clips
 
 
 OWN_PARTS = """
-import sys
+import runpy, sys
 
 from headstart import Headstart, Sources
 
 if __name__ == "__main__":
-    target, clip = sys.argv[1:]
+    sys.argv.pop(0)
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    _, target, clip = sys.argv
     sources = Sources(drafters=("same-question",), abstain=False)
     with Headstart(target, sources=sources, vllm={"enforce_eager": True}) as headstart:
         print("shown by", type(headstart.target.view).__name__)
@@ -123,6 +111,7 @@ if __name__ == "__main__":
             accepted = [verdict.num_accepted for verdict in answer.verdicts]
             print(camera, sum(accepted), {verdict.draft.source for verdict in answer.verdicts})
 """
+"""First an example, then an engine, in one process: to import both took as long as all the rest."""
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +121,8 @@ def own_parts(tmp_path_factory) -> dict[str, str]:
     shutil.copytree(EXAMPLES, copy)  # a build writes into it
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*pip, "--no-index", "--target", str(site), str(copy)], check=True)
-    return {**os.environ, "PYTHONPATH": str(site), "VLLM_LOGGING_LEVEL": "ERROR"}
+    path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "VLLM_LOGGING_LEVEL": "ERROR"}
 
 
 def test_an_installed_drafter_and_an_installed_view_are_found_by_their_names(own_parts, tmp_path):
@@ -168,18 +158,18 @@ def test_an_installed_drafter_drafts_for_a_model_with_an_installed_view(
     SAVING["qwen2_5_vl"](directory)
     program = directory.parent / "ask.py"
     program.write_text(OWN_PARTS)
-    for arguments, expected in (
-        ([str(EXAMPLES / "own_model.py")], r"LastSecond shows 4 of 16 frames"),
-        ([str(program)], r"shown by LastSecond\nleft 0 .*\nright [1-9]\d* {'same-question'}"),
+    done = subprocess.run(
+        [sys.executable, str(program), str(EXAMPLES / "own_model.py"), str(directory), clips[0]],
+        capture_output=True,
+        text=True,
+        timeout=540,
+        check=False,
+        env=own_parts,
+    )
+    for expected in (
+        r"LastSecond shows 4 of 16 frames",
+        r"shown by LastSecond\nleft 0 .*\nright [1-9]\d* {'same-question'}",
     ):
-        done = subprocess.run(
-            [sys.executable, *arguments, str(directory), clips[0]],
-            capture_output=True,
-            text=True,
-            timeout=540,
-            check=False,
-            env=own_parts,
-        )
         assert re.search(expected, done.stdout), done.stdout + done.stderr
 
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -23,6 +21,7 @@ from headstart_research.collect.collection import Collection
 from headstart_research.collect.manifest import FILE
 from headstart_research.collect.shard_files import collected
 from headstart_research.commands.collect_progress import CollectProgress
+from rig.forked_command import ForkedCommand
 from rig.waiting import wait_until
 from tests.collect.records import by_place
 
@@ -64,15 +63,10 @@ def invoke(monkeypatch):
     return invoke
 
 
-def start(*words):
-    code = "import sys; from headstart.cli import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", code, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def start(log, *words):
+    """In a session of its own, so that its group is not that of the tests."""
+    code = "import os; os.setsid(); from headstart.cli import main; main()"
+    return ForkedCommand(["-c", code, *words], os.environ, log)
 
 
 @pytest.mark.engine
@@ -84,16 +78,17 @@ def test_a_killed_run_that_goes_on_equals_an_unbroken_one(tiny_target, folder, t
     said = invoke(*arguments(tiny_target, folder, whole, *in_turn))
     assert said["records"] == said["new"] == NUM_RECORDS
 
-    process = start(*arguments(tiny_target, folder, broken, *in_turn))
+    log = tmp_path / "log"
+    process = start(log, *arguments(tiny_target, folder, broken, *in_turn))
     second = broken / "shard-1-of-1" / "000001.parquet"
 
     def is_written():
-        assert process.poll() is None, process.stderr.read()
+        assert process.poll() is None, log.read_text()
         return second.exists()
 
     wait_until(is_written, "the second file", 600)
     os.killpg(process.pid, signal.SIGKILL)  # the engine's processes too
-    process.communicate()
+    process.wait()
     kept = by_place(collected(broken))
     assert 0 < len(kept) < NUM_RECORDS
 

@@ -3,7 +3,7 @@
 import pytest
 
 from headstart_lab.tiny import TinyEventGpt, TinyVideoLlava
-from tests.test_benchmarks import last_line_of
+from rig.forked_command import last_line_of
 
 pytestmark = pytest.mark.engine
 
@@ -14,11 +14,9 @@ SEED_OF_A_CASCADE = 6  # with prefix caching, in chunks of 256
 def test_no_setting_of_the_slice_changes_a_token(tmp_path):
     TinyVideoLlava().save(tmp_path / "target")
     TinyEventGpt().save(tmp_path / "drafter")
-    figures = last_line_of(
-        "tests.soak.lossless",
-        *("--pair", tmp_path, "--output", tmp_path),
-        *("--questions", 42, "--max-tokens", 24, "--settings", 1, "--seed", SEED_OF_A_CASCADE),
-    )
+    words = ["--pair", tmp_path, "--output", tmp_path]
+    words += ["--questions", 42, "--max-tokens", 24, "--settings", 1, "--seed", SEED_OF_A_CASCADE]
+    figures = last_line_of(["-m", "tests.soak.lossless", *map(str, words)], tmp_path / "log")
     assert figures["differences"] == []
     assert figures["questions"] >= 42
     assert figures["accepted_tokens"] > 0

@@ -3,6 +3,7 @@
 `server` is ours with tenants and a drafter, `pair` vLLM's plain server and ours beside it.
 """
 
+import itertools
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ from rig.servers import (
     toml,
 )
 
+ODD_KEYS = tuple(f"key-odd-{number}" for number in range(8))
 # On CPUs, seeds are open only where prompts are not cut into chunks.
 PAIR_ENGINE = {**ENGINE, "enable_chunked_prefill": False}
 
@@ -106,14 +108,20 @@ def server(
             "answer_log": answer_log,
             "warm_memory": False,  # what each stream remembers is seen apart from the others
         },
-        "tenants": {"north": ["key-north", "key-north-2"], "south": ["key-south"]},
+        "tenants": {
+            "north": ["key-north", "key-north-2"],
+            "south": ["key-south"],
+            **{f"odd-{number}": [key] for number, key in enumerate(ODD_KEYS)},
+        },
         "operators": {"watcher": ["key-operator"]},
         "limits": {
             "max_tenant_requests": MAX_TENANT_REQUESTS,
             "max_body_bytes": 1 << 20,
             "drain_s": 100.0,
             "max_tenant_live": MAX_TENANT_LIVE,
-            "live_resume_s": 20.0,
+            # Tests wait for cameras that broke off to be gone, and for an engine to be given up.
+            "live_resume_s": 10.0,
+            "heartbeat_s": 10.0,
             "max_live_message_bytes": 1 << 20,
             "max_live_waiting_bytes": MAX_LIVE_WAITING_BYTES,
         },
@@ -146,6 +154,17 @@ def north(server) -> httpx.Client:
 @pytest.fixture(scope="session")
 def south(server) -> httpx.Client:
     return server.client("key-south")
+
+
+@pytest.fixture(scope="session")
+def odd_keys() -> Iterator[str]:
+    return itertools.cycle(ODD_KEYS)
+
+
+@pytest.fixture
+def odd_key(odd_keys) -> str:
+    """Of a tenant whose sockets are refused: after ten, the next ones wait for seconds each."""
+    return next(odd_keys)
 
 
 @pytest.fixture(scope="session")

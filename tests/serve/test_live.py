@@ -313,8 +313,8 @@ RUBBISH = [
 
 
 @pytest.mark.parametrize("first", RUBBISH, ids=lambda first: str(first)[:60])
-def test_rubbish_at_the_start_is_refused_with_what_to_change(server, first):
-    with LiveCamera(server) as camera:
+def test_rubbish_at_the_start_is_refused_with_what_to_change(server, odd_key, first):
+    with LiveCamera(server, odd_key) as camera:
         camera.socket.send(first)
         (error,), code = camera.rest()
     assert error["type"] == "error"
@@ -338,13 +338,13 @@ def test_rubbish_at_the_start_is_refused_with_what_to_change(server, first):
     ],
     ids=lambda message: str(message)[:60],
 )
-def test_rubbish_on_the_way_is_refused_and_ends_the_camera(server, message):
-    with LiveCamera(server) as camera:
+def test_rubbish_on_the_way_is_refused_and_ends_the_camera(server, odd_key, message):
+    with LiveCamera(server, odd_key) as camera:
         token = camera.start()["token"]
         camera.socket.send(message)
         rest, code = camera.rest()
     assert (rest[-1]["type"], rest[-1]["code"], code) == ("error", "bad_request", 1008)
-    with LiveCamera(server) as camera:
+    with LiveCamera(server, odd_key) as camera:
         camera.say({"type": "resume", "token": token, "number": 0})
         assert camera.hear()["type"] == "error"
 

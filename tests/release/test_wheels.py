@@ -9,9 +9,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.release.conftest import ROOT, shorten_weights
 from tests.test_base_install import requirements_directory
 
-ROOT = Path(__file__).parents[1]
 NOT_IN_A_BUILD = shutil.ignore_patterns("*.egg-info", "__pycache__", "build", "*.pt", "*.partial")
 PAIR = {
     f"headstart_lab/pair/{model}/{name}"
@@ -48,39 +48,37 @@ NOTES = {
 }
 
 
-def build(source: Path, output: Path) -> Path:
-    """The wheel of a source directory; setuptools writes into it, so it is a copy."""
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps"]
-    pip += ["--no-build-isolation", "--wheel-dir", str(output), str(source)]
-    subprocess.run(pip, check=True, capture_output=True, text=True)
-    (wheel,) = output.glob("*.whl")
-    return wheel
-
-
 def files_in(wheel: Path) -> set[str]:
     return {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
 
 @pytest.fixture(scope="module")
-def headstart_wheel(tmp_path_factory):
-    source = tmp_path_factory.mktemp("headstart")
-    for name in ("pyproject.toml", "VERSION", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "src", source / "src", ignore=NOT_IN_A_BUILD)
-    return build(source, tmp_path_factory.mktemp("headstart-wheel"))
+def wheels(released) -> dict[str, Path]:
+    """Each by the name of its distribution."""
+    return {wheel.name.partition("-")[0]: wheel for wheel in released.glob("*.whl")}
+
+
+@pytest.fixture(scope="module")
+def headstart_wheel(wheels):
+    return wheels["headstart"]
 
 
 @pytest.fixture(scope="module")
 def lab_wheel(tmp_path_factory):
-    """Built from a checkout in which a training run has left its state."""
-    source = tmp_path_factory.mktemp("lab") / "lab"
+    """Built by pip from a checkout in which a training run has left its state."""
+    source, output = tmp_path_factory.mktemp("lab") / "lab", tmp_path_factory.mktemp("lab-wheel")
     shutil.copytree(ROOT / "lab", source, ignore=NOT_IN_A_BUILD)
+    shorten_weights(source)
     training = source / "headstart_lab" / "pair" / "training"
     (training / "tokenizer").mkdir(parents=True)
     (training / "tokenizer" / "tokenizer.json").write_text("{}")
     for name in ("checkpoint.pt", "eyes.pt", "checkpoint.pt.partial"):
         (training / "target" / name).write_text("state")
-    return build(source, tmp_path_factory.mktemp("lab-wheel"))
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps"]
+    pip += ["--no-build-isolation", "--wheel-dir", str(output), str(source)]
+    subprocess.run(pip, check=True, capture_output=True, text=True)
+    (wheel,) = output.glob("*.whl")
+    return wheel
 
 
 def modules(package: Path) -> set[str]:
@@ -94,12 +92,10 @@ def test_headstart_brings_its_modules_and_its_types_and_nothing_of_others(headst
 
 
 @pytest.mark.parametrize("folder", OTHERS)
-def test_another_brings_its_modules_its_types_and_its_data(folder, tmp_path):
-    source = tmp_path / folder
-    shutil.copytree(ROOT / folder, source, ignore=NOT_IN_A_BUILD)
+def test_another_brings_its_modules_its_types_and_its_data(folder, wheels):
     package = f"headstart_{folder}"
     data = {f"{package}/{name}" for name in ("py.typed", *OTHERS[folder])}
-    assert files_in(build(source, tmp_path)) == {*modules(ROOT / folder / package), *data}
+    assert files_in(wheels[package]) == {*modules(ROOT / folder / package), *data}
 
 
 def test_the_lab_brings_its_modules_and_the_pair_and_no_training_state(lab_wheel):
