@@ -1,10 +1,8 @@
 """A seeded slice of the grid that `tests/soak/promise.py` runs whole."""
 
-from dataclasses import replace
-
 import pytest
 
-from tests.engine.promise_cells import SETUPS, STRUCTURED
+from tests.engine.promise_cells import SETUPS
 from tests.engine.promise_engine import Engine
 from tests.engine.promise_grid import NUM_ANSWERS_A_PROMPT, run_setup
 from tests.engine.promise_model import save_adapter, save_model
@@ -12,15 +10,7 @@ from tests.engine.promise_model import save_adapter, save_model
 pytestmark = pytest.mark.engine
 
 NUM_PROMPTS = 4  # one of each length
-PLAIN, TOGETHER = (
-    next(setup for setup in SETUPS if setup.name == name) for name in ("plain", "all of these")
-)
-GRAMMARS = {cell.name for cell in STRUCTURED} - {"JSON schema", "grammar"}
-"""To the scheduler all kinds are grammars: two are tried here, and all of them in `TOGETHER`."""
-SLICE = [
-    replace(PLAIN, cells=tuple(cell for cell in PLAIN.cells if cell.name not in GRAMMARS)),
-    TOGETHER,
-]
+SLICE = [setup for setup in SETUPS if setup.name in ("plain", "all of these")]
 
 
 @pytest.fixture(scope="module")
