@@ -103,7 +103,7 @@ class DraftBoard:
             draft = drafts.get(source)
             if draft is None:
                 continue
-            place = _place(draft, confirmed)
+            place = place_after(draft, confirmed)
             if place is None:
                 continue
             stop = place + max(0, max_tokens)
@@ -112,8 +112,8 @@ class DraftBoard:
         return NOTHING
 
 
-def _place(draft: Draft, confirmed: Sequence[int]) -> int | None:
-    """Where in the draft the answer goes on."""
+def place_after(draft: Draft, confirmed: Sequence[int]) -> int | None:
+    """Where in the draft the answer goes on; none where nothing in it is like what was said."""
     tokens, begun = draft.tokens, len(confirmed) - draft.start
     if begun < 0:
         return None  # it starts after a gap: nothing says how to get there

@@ -194,11 +194,13 @@ class Cascade:
     def finish(self, drafted: DraftedRequest, answer: Sequence[int]) -> None:
         """Close the board, judge the sources, and let the drafters learn.
 
-        An aborted answer is empty, and teaches nothing. Drafts that arrive later are dropped, and
-        finishing once more does nothing.
+        An aborted answer is empty, and teaches nothing; nor does a rehearsal. Drafts that arrive
+        later are dropped, and finishing once more does nothing.
         """
         if not drafted.end():
             return
+        if drafted.request.is_rehearsal:
+            answer = ()
         self.num_open -= 1
         self._resting.wake(drafted)
         if answer:
@@ -273,8 +275,11 @@ class Cascade:
     def _judge_refused(self, drafted: DraftedRequest, confirmed: Sequence[int]) -> None:
         """Judge the last drafts that the target has refused by now: it is known how far they got.
 
-        Posted drafts are left out: they may be redrafted, and count as they end.
+        Posted drafts are left out: they may be redrafted, and count as they end. So are those of a
+        rehearsal, which may be cut off before anything speaks for them.
         """
+        if drafted.request.is_rehearsal:
+            return
         last = drafted.passes[-1] if drafted.passes else None
         if last is None or last.at >= len(confirmed):
             return

@@ -32,6 +32,8 @@ class DraftRequest:
     """How different the clip is from the stream's last one, from 0 (the same) to 1 (all new)."""
     remembered: bool = True
     """Whether its answer may draft later ones. False where the request belongs to no stream."""
+    is_rehearsal: bool = False
+    """Whether what it says is a draft itself: no source learns from it, or is judged by it."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.change <= 1.0:
