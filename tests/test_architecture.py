@@ -52,7 +52,7 @@ ROOMS: dict[str, set[str]] = {
     "drafters": {"errors", "speculation"},
     "answers": {"speculation"},
     "engine": {"errors", "doctor", "media", "speculation", "drafters", "models", "answers"},
-    "live": {"errors", "media", "answers", "engine"},
+    "live": {"errors", "media", "speculation", "answers", "engine"},
     "cli": {"errors", "doctor", "media", "speculation", "answers", "engine", "live"},
 }
 MAY_IMPORT_VLLM = {

@@ -51,6 +51,7 @@ class EveryOther(Always):
 @dataclass(frozen=True)
 class Asked:
     previews: bool = False
+    window: str = ""
 
 
 class NeverAnswers:

@@ -133,7 +133,7 @@ def test_frames_late_doubled_missing_and_of_another_size(open_camera, expected, 
 
 
 def test_what_vllm_has_evicted_is_computed_again(headstart, open_camera, expected, rng):
-    camera, frames = open_camera(), random_clip(rng, NUM_SLOTS)
+    camera, frames = open_camera(rehearse=False), random_clip(rng, NUM_SLOTS)
     standing = camera.live.standing(QUESTION, max_tokens=MAX_TOKENS)
     feed_slowly(headstart, camera, frames[:-1])
     wait_until(lambda: forget_prefixes(headstart))

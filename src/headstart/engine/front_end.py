@@ -18,6 +18,7 @@ from headstart.engine.drafts.messages import Drafted
 from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.question import Question
+from headstart.engine.rehearsed_words import RehearsalCounts
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.media.change import EventPicture
@@ -84,6 +85,8 @@ class FrontEnd:
         self.engine = engine
         self.drafts = drafts
         self.draft_model = draft_model
+        self.rehearsals = RehearsalCounts()
+        """Of the engine, up to the last answer that came through here."""
         self._listeners = tuple(listeners)
         self._scenes = SceneChange()
 
@@ -112,6 +115,8 @@ class FrontEnd:
                 if self.draft_model is not None:
                     block.enter_context(self.draft_model.drafting(question, record))
             yield asking
+        if record.report is not None:
+            self.rehearsals.add(record.report.rehearsals)
 
     async def _change(self, question: Question) -> float:
         """How different the clip's events are from the stream's last; see `SceneChange`."""

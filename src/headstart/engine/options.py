@@ -17,6 +17,9 @@ from headstart.drafters.registry import (
 from headstart.errors import DraftingError
 
 FIELD = "headstart"
+NO_PROPOSALS = "headstart.engine.scheduler.NoProposals"
+"""The proposer that vLLM is given: by it one sees that our scheduler drafts."""
+MAX_REHEARSALS = 10
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
 
 
@@ -58,6 +61,9 @@ class Sources:
     """
     warm: bool = True
     """A stream that knows little yet may quote the other streams of its tenant."""
+    rehearsals: float | None = 0.25
+    """Of the engine's time that all else takes, how much may be spent on answering live questions
+    before their last frame has landed; 0: none, None: any."""
     memory_log: Path | None = None
     """Answers to quote from the start, a file that ``headstart train memory`` has written."""
 
@@ -68,6 +74,12 @@ class Sources:
             raise DraftingError(
                 "a memory log is there for all streams of a tenant, and warm is off: leave out"
                 " memory_log, or switch warm on"
+            )
+
+        if self.rehearsals is not None and not 0 <= self.rehearsals <= MAX_REHEARSALS:
+            raise DraftingError(
+                f"rehearsals is {self.rehearsals}: give the share of the engine's time that they"
+                f" may take, from 0 to {MAX_REHEARSALS}, or None where they may take any"
             )
 
     def check_files(self) -> None:
@@ -86,8 +98,11 @@ class Sources:
         """
         registered = list(dict.fromkeys([*known_names(), *HOW_TO_INSTALL]))
         switches = ("abstain", "resync", "paced", "warm")
-        given = _known(("drafters", "memory_log", *switches, *registered), given)
+        given = _known(("drafters", "memory_log", "rehearsals", *switches, *registered), given)
         more, log = given.pop("drafters", []), given.pop("memory_log", None)
+        rehearsals = given.pop("rehearsals", cls.rehearsals)
+        if isinstance(rehearsals, bool) or not isinstance(rehearsals, int | float | None):
+            raise DraftingError(f"headstart's rehearsals are {rehearsals!r}: give a share, or null")
         if not isinstance(more, list) or not all(isinstance(name, str) for name in more):
             raise DraftingError(f"headstart's drafters are {more!r}: give a list of names")
         if log is not None and not isinstance(log, str):
@@ -103,7 +118,8 @@ class Sources:
                 raise DraftingError(f"headstart's source {name} is {value!r}: say true or false")
         switched = [name for name in registered if given.pop(name, name in DEFAULT_DRAFTERS)]
         drafters = tuple(dict.fromkeys([*switched, *more, *chosen]))
-        return cls(drafters, **given, memory_log=None if log is None else Path(log))
+        log = None if log is None else Path(log)
+        return cls(drafters, **given, rehearsals=rehearsals, memory_log=log)
 
     def as_json(self) -> dict[str, Any]:
         """The form `parse` reads."""
@@ -116,6 +132,7 @@ class Sources:
             "resync": self.resync,
             "paced": self.paced,
             "warm": self.warm,
+            "rehearsals": self.rehearsals,
             "memory_log": None if self.memory_log is None else str(self.memory_log),
         }
 

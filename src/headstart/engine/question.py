@@ -72,6 +72,8 @@ class Question:
     """Whether drafts are looked for at all; if not, the request is left to vLLM alone."""
     previews: bool = False
     """Whether drafted words are shown before the target has said them."""
+    window: str = ""
+    """Of a live camera: what rehearsals of the question are found by."""
     is_private: bool = False
     """Whether its answer is to be written to no log."""
 
@@ -87,6 +89,7 @@ class Question:
             self.prediction or (),
             name,
             self.previews,
+            self.window,
         )
 
 

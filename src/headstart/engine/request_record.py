@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from headstart.answers.timeline import Span, Stage, Timeline
+from headstart.engine.rehearsed_words import RehearsalCounts
 from headstart.speculation.draft import Draft, Verdict, by_source, is_fused
 from headstart.speculation.drafter import StreamKey
 
@@ -21,6 +22,8 @@ class Report:
     verdicts: tuple[Verdict, ...]
     num_remembered: int = 0
     """Answers in the engine's memory, of all streams, when this one was complete."""
+    rehearsals: RehearsalCounts = field(default_factory=RehearsalCounts)
+    """Of the engine, since the last answer that reported them."""
 
     def params(self) -> dict[str, Any]:
         """The form `parse` reads: plain values only."""
@@ -39,6 +42,7 @@ class Report:
                 "accepted": list(self.accepted),
                 "verdicts": verdicts,
                 "remembered": self.num_remembered,
+                "rehearsals": self.rehearsals.as_json(),
             }
         }
 
@@ -52,7 +56,8 @@ class Report:
             Verdict(Draft(tuple(tokens), source, made_at_s, start), num_accepted)
             for source, start, tokens, made_at_s, num_accepted in given["verdicts"]
         )
-        return cls(tuple(given["accepted"]), verdicts, given["remembered"])
+        rehearsals = RehearsalCounts.parse(given["rehearsals"])
+        return cls(tuple(given["accepted"]), verdicts, given["remembered"], rehearsals)
 
 
 class PassRecord:
@@ -84,7 +89,13 @@ class PassRecord:
                 handed = replace(handed, tokens=tokens, start=start)
             self._verdicts.append(Verdict(handed, num_accepted))
 
-    def report(self, answer: Sequence[int], num_said: int, num_remembered: int = 0) -> Report:
+    def report(
+        self,
+        answer: Sequence[int],
+        num_said: int,
+        num_remembered: int = 0,
+        rehearsals: RehearsalCounts | None = None,
+    ) -> Report:
         """Of the whole answer. Tokens accepted beyond its end were not the answer's.
 
         ``num_said`` counts those beyond, too: with stop strings, or if it was aborted.
@@ -103,7 +114,8 @@ class PassRecord:
             accepted.append(within(start, count))
             place = end
         accepted += [0] * (num_said - place)
-        return Report(tuple(accepted), verdicts, num_remembered)
+        rehearsals = rehearsals or RehearsalCounts()
+        return Report(tuple(accepted), verdicts, num_remembered, rehearsals)
 
 
 @dataclass

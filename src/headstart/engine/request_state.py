@@ -9,6 +9,7 @@ from vllm.v1.request import Request, RequestStatus
 
 from headstart.engine.drafts.scheduler_drafts import Followed
 from headstart.engine.prompt_pace import Account
+from headstart.engine.rehearsed_words import Ending, Reference
 from headstart.engine.request_record import PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags
 from headstart.engine.withheld_drafts import Withheld
@@ -34,6 +35,18 @@ class RequestState:
     followed: Followed | None = None
     """Its name and newest draft on the draft channel, where it has a name there."""
 
+    ending: Ending | None = None
+    """Why it was given up, if it is a rehearsal that was."""
+
+    @property
+    def reference(self) -> Reference | None:
+        """Which live question it asks or rehearses."""
+        return None if self.tags is None else self.tags.reference
+
+    @property
+    def rehearses(self) -> bool:
+        return self.tags is not None and self.tags.rehearses
+
     @property
     def is_reported(self) -> bool:
         """Whether whoever asked is told of drafts: not if all it did was to name a session."""
@@ -46,6 +59,8 @@ def tags_of(request: Request) -> RequestTags | None:
     """What a request says to the drafters; none if it is to be left to vLLM."""
     params = request.sampling_params
     tags = RequestTags.parse(params.extra_args) if params is not None else None
+    if tags is not None and tags.rehearses and (tags.reference is None or request.resumable):
+        return None  # nobody could ask for what it says
     if tags is None and request.session_id is not None:
         # vLLM's own name for a stream. Requests that share cached blocks may share words.
         tenant = request.cache_salt or ""

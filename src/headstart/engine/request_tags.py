@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from headstart.engine.rehearsed_words import Reference
 from headstart.speculation.drafter import DraftRequest, StreamKey
 
 FIELD = "headstart"
@@ -31,6 +32,12 @@ class RequestTags:
     """What the drafter in another process knows the request as."""
     preview: bool = False
     """Whether the front end wants to show drafts before they are verified."""
+    window: str = ""
+    """Of a live camera, where the question may have been rehearsed."""
+    rehearses: bool = False
+    """Whether it is a rehearsal of a question that will be asked about this window."""
+    until_s: float | None = None
+    """When a rehearsal must be out of the way, on the monotonic clock."""
 
     @classmethod
     def parse(cls, extra_args: Mapping[str, Any] | None) -> Self | None:
@@ -44,6 +51,7 @@ class RequestTags:
         if not isinstance(given, Mapping):
             return None
         stream, draft, change = given.get("stream"), given.get("draft"), given.get("change")
+        until_s = given.get("until_s")
         tenant = _text(given.get("tenant"))
         return cls(
             stream=StreamKey(tenant, stream) if isinstance(stream, str) else None,
@@ -53,6 +61,9 @@ class RequestTags:
             prediction=tuple(draft) if isinstance(draft, list | tuple) else (),
             name=_text(given.get("ask")),
             preview=given.get("preview") is True,
+            window=_text(given.get("window")),
+            rehearses=given.get("rehearses") is True,
+            until_s=until_s if isinstance(until_s, float) else None,
         )
 
     def extra_args(self) -> dict[str, Any]:
@@ -66,6 +77,9 @@ class RequestTags:
                 "draft": list(self.prediction),
                 "ask": self.name,
                 "preview": self.preview,
+                "window": self.window,
+                "rehearses": self.rehearses,
+                "until_s": self.until_s,
             }
         }
 
@@ -79,7 +93,15 @@ class RequestTags:
             prompt,
             self.change,
             remembered=self.stream is not None,
+            is_rehearsal=self.rehearses,
         )
+
+    @property
+    def reference(self) -> Reference | None:
+        """What an answer's rehearsals are found by; none outside a live window."""
+        if self.stream is None or not self.window:
+            return None
+        return Reference(self.stream, self.window, self.question)
 
 
 def _text(value: object) -> str:

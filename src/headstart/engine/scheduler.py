@@ -1,4 +1,4 @@
-"""Drafts inside vLLM's scheduler: all contact with it is in this file.
+"""Drafts inside vLLM's scheduler: all contact with it is in this file and in `rehearsals`.
 
 vLLM asks its own place for drafts, the proposer, after a step for the next one, in the workers,
 without request ids, and never before the first token. The scheduler knows every request, what is
@@ -39,40 +39,16 @@ from headstart.engine.model import text_vocabulary
 from headstart.engine.options import SchedulerOptions, check_drafting
 from headstart.engine.pass_clock import PassClock, padded_sizes
 from headstart.engine.prompt_pace import Account, PacedSteps, PromptPace, cuts_prompts
+from headstart.engine.rehearsals import Rehearsals
 from headstart.engine.request_state import RequestState, tags_of, whole_answer
-from headstart.engine.vllm_patches import (
-    ask_for_no_proposals,
-    compute_plainly_without_drafts,
-    leave_no_budget_behind,
-    sample_plainly_without_drafts,
-)
+from headstart.engine.vllm_patches import NoProposals, ask_for_no_proposals
 from headstart.engine.withheld_drafts import WithheldDrafts
 from headstart.speculation.budget import DraftBudget
 from headstart.speculation.draft import Draft
 from headstart.speculation.drafted_request import DraftedRequest
 from headstart.speculation.pass_costs import PassCosts
 
-
-class NoProposals:
-    """Leaves drafting to the scheduler. vLLM verifies drafts only where it has a proposer."""
-
-    proposes_nothing = True
-    """A step without drafts is computed as if it did not exist; see `engine.vllm_patches`."""
-
-    def __init__(self, vllm_config: VllmConfig) -> None:
-        # Built in the worker's process, where passes are computed.
-        sample_plainly_without_drafts()
-        compute_plainly_without_drafts()
-        leave_no_budget_behind()
-
-    def load_model(self, *args: object, **kwargs: object) -> None:
-        """Nothing to load."""
-
-    def propose(
-        self, sampled_token_ids: list[list[int]], *args: object, **kwargs: object
-    ) -> list[list[int]]:
-        """No draft for any request of the batch."""
-        return [[] for _ in sampled_token_ids]
+__all__ = ["HeadstartScheduler", "NoProposals"]  # what the flags name
 
 
 class HeadstartScheduler(Scheduler):
@@ -80,6 +56,7 @@ class HeadstartScheduler(Scheduler):
 
     drafts_by_itself = True
     """The workers' proposer is not asked for drafts; see `engine.vllm_patches`."""
+    max_num_scheduled_tokens: int
 
     def __init__(self, vllm_config: VllmConfig, *args: Any, **kwargs: Any) -> None:
         require_engine()  # of this very version: the interface below is not a public one
@@ -128,6 +105,9 @@ class HeadstartScheduler(Scheduler):
         self._max_step_tokens: int = self.max_num_scheduled_tokens
         self._room = DraftRoom(self.kv_cache_manager, self._max_step_tokens)
         self._withheld = WithheldDrafts()
+        self._rehearsals = Rehearsals(self, sources.rehearsals, costs)
+        self._step_limit = self._max_step_tokens
+        """Of the tokens in the step under way."""
 
     def add_request(self, request: Request) -> None:
         """Tell the drafters of a new request, if it is tagged or names a session."""
@@ -147,6 +127,8 @@ class HeadstartScheduler(Scheduler):
         tags, drafted = state.tags, state.drafted
         if tags is None or drafted is None:
             return
+        if rehearsed := self._rehearsals.begin(state):
+            self._cascade.post(drafted, Draft(rehearsed, "rehearsal", time.monotonic()))
         if tags.prediction:
             self._cascade.post(drafted, Draft(tags.prediction, "caller", time.monotonic()))
         if self._channel is not None and tags.name:
@@ -188,11 +170,16 @@ class HeadstartScheduler(Scheduler):
     def _free_request(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         state = self._states[request.request_id]
         answer = self._finish(state)
+        self._rehearsals.ended(state, is_whole=bool(answer))
         self._forget(request.request_id)
         left_by_connector, left_by_encoder = super()._free_request(request, *args, **kwargs)
-        if left_by_connector is None and state.is_reported:
+        is_told = request.status != RequestStatus.FINISHED_ABORTED and not state.rehearses
+        if left_by_connector is None and is_told and state.is_reported:
             num_said, num_remembered = request.num_output_tokens, self.remembered.num_answers
-            left_by_connector = state.record.report(answer, num_said, num_remembered).params()
+            report = state.record.report(
+                answer, num_said, num_remembered, self._rehearsals.counted()
+            )
+            left_by_connector = report.params()
         return left_by_connector, left_by_encoder
 
     def _forget(self, request_id: str) -> None:
@@ -230,11 +217,18 @@ class HeadstartScheduler(Scheduler):
         prompt is computed to its end.
         """
         self._clock.begin()
-        self._cascade.pass_begins(len(self.running))
+        rehearsed = self._rehearsals.set_aside()
+        self._cascade.pass_begins(len(self.running) + len(rehearsed.taking_part))
         if self._channel is not None:
             for drafted, arrived in self._channel.arrived():
                 self._take(drafted, arrived)
-        self.max_num_scheduled_tokens = self._hand_out_drafts()
+        limit = self._hand_out_drafts()
+        if rehearsed.taking_part:
+            limit = self._rehearsals.bring_in(rehearsed, limit)
+            for request in rehearsed.running:
+                self._hand_out(request, rehearsed.num_tokens)
+        self._step_limit = limit if rehearsed.taking_part else self._max_step_tokens
+        self.max_num_scheduled_tokens = limit
         self.num_lookahead_tokens = self._slots.step_begins(
             self.num_spec_tokens, anyone_waits=bool(self.waiting or self.kv_holding_waiting)
         )
@@ -243,6 +237,7 @@ class HeadstartScheduler(Scheduler):
         finally:
             self.max_num_scheduled_tokens = self._max_step_tokens
             self._slots.step_ended()
+            self._rehearsals.put_back(rehearsed.left_out)
         self._clock.laid_out(step)
         return step
 
@@ -314,7 +309,7 @@ class HeadstartScheduler(Scheduler):
             return
         room = min(
             self._slots.reserved(request_id),
-            self._max_step_tokens - step.total_num_scheduled_tokens,
+            self._step_limit - step.total_num_scheduled_tokens,
             self.max_model_len - request.num_tokens - self.num_sampled_tokens_per_step,
         )
         if draft := self._draft(request, room):
@@ -339,7 +334,8 @@ class HeadstartScheduler(Scheduler):
         drafts = scheduler_output.scheduled_spec_decode_tokens
         if timed := self._clock.end(scheduler_output):
             accepted = sum(max(0, len(said[places[name]]) - 1) for name in drafts if said)
-            accounts = [one.account for one in self._alive(timed.answers)]
+            accounts = [one.account for one in self._alive(timed.answers) if not one.rehearses]
+            self._rehearsals.passed(timed, scheduler_output.num_scheduled_tokens)
             self._paced_steps.pace.pass_ended(timed, accounts, accepted)
             if not timed.prompt_tokens:
                 self._cascade.pass_ended(timed.drafted_tokens, timed.seconds)
@@ -348,6 +344,7 @@ class HeadstartScheduler(Scheduler):
             if state is not None and words:
                 state.record.passed(state.request.num_output_tokens, len(draft), len(words))
         outputs = super().update_from_output(scheduler_output, model_runner_output)
+        self._rehearsals.tell(outputs)
         self._step_ended()
         return outputs
 

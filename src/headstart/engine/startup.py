@@ -12,7 +12,7 @@ from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.engine.engine_resources import EngineResources, check_cache_room, few_kernels
 from headstart.engine.front_end import FrontEnd
 from headstart.engine.model import Model
-from headstart.engine.options import SchedulerOptions, Sources, check_drafting
+from headstart.engine.options import NO_PROPOSALS, SchedulerOptions, Sources, check_drafting
 from headstart.engine.target import Target, start_engine
 from headstart.errors import DraftingError
 from headstart.models.view import View
@@ -37,7 +37,7 @@ def drafting_arguments(
         "scheduler_cls": SCHEDULER,
         "speculative_config": {
             "method": "custom_class",
-            "model": "headstart.engine.scheduler.NoProposals",
+            "model": NO_PROPOSALS,
             "num_speculative_tokens": max_draft_tokens,
         },
         "additional_config": {**options.additional_config(), **vllm.get("additional_config", {})},

@@ -8,7 +8,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headstart.answers.answer import Answer
@@ -17,6 +17,7 @@ from headstart.answers.timeline import Timeline
 from headstart.engine.engine_client import EngineClient, chosen_settings
 from headstart.engine.front_end import FrontEnd, OpenRequest
 from headstart.engine.model import Model, engine_defaults
+from headstart.engine.options import NO_PROPOSALS, SchedulerOptions
 from headstart.engine.question import Question, RequestOptions
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
@@ -40,6 +41,16 @@ def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
             f"vLLM did not start {model.name}: {error} vLLM's messages say why; `headstart doctor`"
             " checks the installation."
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a question was answered with before its last frame had landed."""
+
+    token_ids: tuple[int, ...]
+    is_whole: bool
+    seconds: float
+    """From rendering to its last word, or until it was cut off."""
 
 
 class Target:
@@ -134,11 +145,40 @@ class Target:
             lora_request=self._adapter(options),
         )
 
+    async def rehearse(self, question: Question, until_s: float) -> Rehearsal:
+        """Have the question answered early, about the frames there are; nobody waits for it.
+
+        What it says drafts the answer about the same ``question.window``. Whatever else the engine
+        has to do comes first, and it is over when ``until_s`` comes: then a frame is due.
+        """
+        begun_s = time.monotonic()
+        tags = question.tags("")
+        if tags is None:
+            return Rehearsal((), False, 0.0)
+        tags = replace(tags, preview=False, rehearses=True, until_s=until_s)
+        record = RequestRecord(uuid.uuid4().hex, begun_s, begun_s, stream=question.stream)
+        with self._engine.recording(record):
+            outputs = await self._generate(question, tags, record, streaming=False)
+            async with contextlib.aclosing(outputs):
+                async for _ in outputs:
+                    pass
+        is_whole = record.finish_reason in ("stop", "length")
+        return Rehearsal(tuple(record.token_ids), is_whole, time.monotonic() - begun_s)
+
     @property
     def keeps_prefixes(self) -> bool:
         """Whether frames that are computed before their question save it time."""
         cached: bool = self._engine.vllm_config.cache_config.enable_prefix_caching
         return cached and self.view.frames_per_item is not None
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether a live question may be answered before its last frame has landed."""
+        config = self._engine.vllm_config
+        speculative = config.speculative_config
+        if not self.keeps_prefixes or speculative is None or speculative.model != NO_PROPOSALS:
+            return False
+        return SchedulerOptions.parse(config.additional_config).sources.rehearsals != 0
 
     async def prefill(self, feed: PrefillStep) -> None:
         """Compute the prompt up to these frames, which vLLM then keeps as long as it has room.

@@ -5,7 +5,10 @@ check whether the patch is still needed. Each may be applied any number of times
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vllm.config import VllmConfig
 
 
 def sample_plainly_without_drafts() -> None:
@@ -109,3 +112,25 @@ def ask_for_no_proposals() -> None:
 
     post_step.is_headstarts = True  # type: ignore[attr-defined]
     EngineCore.post_step = post_step
+
+
+class NoProposals:
+    """Leaves drafting to the scheduler. vLLM verifies drafts only where it has a proposer."""
+
+    proposes_nothing = True
+    """A step without drafts is computed as if it did not exist: see above."""
+
+    def __init__(self, vllm_config: "VllmConfig") -> None:
+        # Built in the worker's process, where passes are computed.
+        sample_plainly_without_drafts()
+        compute_plainly_without_drafts()
+        leave_no_budget_behind()
+
+    def load_model(self, *args: object, **kwargs: object) -> None:
+        """Nothing to load."""
+
+    def propose(
+        self, sampled_token_ids: list[list[int]], *args: object, **kwargs: object
+    ) -> list[list[int]]:
+        """No draft for any request of the batch."""
+        return [[] for _ in sampled_token_ids]

@@ -49,6 +49,8 @@ class PrefillLane:
     times_us: Sequence[int] = ()
     urgency: float = 0.0
     num_fed: int = 0
+    on_fed: Callable[[], None] = lambda: None
+    """Called when all frames that have landed are computed."""
 
     @property
     def num_whole(self) -> int:
@@ -174,4 +176,6 @@ class WindowPrefiller:
                 if lane.is_behind:
                     self._waiting[lane] = None  # after those that have waited meanwhile
             self._task = None
+        if not lane.is_behind:
+            lane.on_fed()
         self._go_on()

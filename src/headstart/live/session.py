@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -25,6 +26,7 @@ from headstart.answers.preview import Shown
 from headstart.engine.session import Session
 from headstart.engine.window_prefiller import PrefillLane
 from headstart.errors import LiveError
+from headstart.live.rehearsing import DueFrames
 from headstart.live.standing import StandingQuestion
 from headstart.live.when import Always, When
 from headstart.live.window_question import WindowAnswer, WindowQuestion
@@ -72,11 +74,13 @@ class LiveSession:
         *,
         when: When | None = None,
         prefill: bool = True,
+        rehearse: bool = True,
     ) -> None:
         """``when`` decides which windows standing questions are asked about; all, if not given.
 
         Without ``prefill`` the target gets each window as a whole, with its question: it is what
-        feeding is compared with.
+        feeding is compared with. Standing questions ``rehearse`` in the time that the engine has
+        left (`Sources.rehearsals`), where windows are fed.
         """
         num_frames = session.target.view.num_frames
         if num_frames is None or session.key is None:
@@ -87,6 +91,8 @@ class LiveSession:
         self.windows = windows
         self._session, self._target, self._key = session, session.target, session.key
         self._is_fed = prefill and self._target.keeps_prefixes
+        self._rehearses = rehearse and self._is_fed and self._target.rehearses
+        self._num_frames = num_frames
         self._when: When = when or Always()
         self._lock = RLock()
         self._growing = GrowingWindows(windows, num_frames)
@@ -173,7 +179,10 @@ class LiveSession:
         and ``on_answer`` a window and the answer about it: in a thread of headstart's, where they
         must return at once.
         """
-        asked = WindowQuestion(question, max_tokens, schema, on_shown, on_answer)
+        return self.ask_every(WindowQuestion(question, max_tokens, schema, on_shown, on_answer))
+
+    def ask_every(self, asked: WindowQuestion) -> StandingQuestion:
+        """The same, of a question that is already put together."""
         standing = StandingQuestion(self._session, asked, self._lock)
         self._session.loop.call(self._begin_standing, standing)
         return standing
@@ -255,11 +264,32 @@ class LiveSession:
             for number in [number for number in self._lanes if number < window.number - NUM_FED]:
                 self._target.feeder.withdraw(self._lanes.pop(number))
             per_item = self._target.view.frames_per_item or 1
-            lane = PrefillLane(self._key, self._session.options, per_item)
-            lane = self._lanes.setdefault(window.number, lane)
+            lane = self._lanes.get(window.number)
+            if lane is None:
+                lane = PrefillLane(self._key, self._session.options, per_item)
+                lane.on_fed = partial(self._rehearse, window.number)
+                self._lanes[window.number] = lane
             with self._lock:
                 urgency = self._when.urgency
             self._target.feeder.offer(lane, window.frames, window.times_us, urgency)
+
+    def _rehearse(self, number: int) -> None:
+        """All that has landed of a window is computed: its questions may be answered early."""
+        window = next(iter(self._current), None)  # the one that is asked about next
+        if not self._rehearses or window is None or window.number != number:
+            return
+        per_item = self._target.view.frames_per_item or 1
+        slot, num_slots = window.slot, self._num_frames
+        if len(window.frames) % per_item or slot >= num_slots - 1 or not self._is_wanted(window):
+            return
+        landed_us, landed_s = window.times_us[-1], window.landed_s
+        after_s = [
+            max(0, window.landing_us(each, num_slots) - landed_us) / 1e6
+            for each in (slot + per_item, num_slots - 1)
+        ]
+        due = DueFrames(landed_s + min(after_s), landed_s + after_s[1])
+        for standing in self._standing:
+            standing.rehearse(window, due)
 
     def _withdraw(self, window: Window) -> None:
         if (lane := self._lanes.pop(window.number, None)) is not None:

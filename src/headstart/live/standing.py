@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import RLock
 
 from headstart.engine.session import Session
+from headstart.live.rehearsing import DueFrames, WindowRehearsals
 from headstart.live.window_question import WindowAnswer, WindowQuestion
 from headstart.live.windows import Window
 
@@ -46,6 +47,7 @@ class StandingQuestion:
         self._under_way: Window | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_ending = False
+        self._rehearsals = WindowRehearsals(session, asked)
 
     @property
     def is_open(self) -> bool:
@@ -100,8 +102,17 @@ class StandingQuestion:
         with self._lock:
             return tuple(one for one in (self._waiting, self._under_way) if one is not None)
 
+    def rehearse(self, window: Window, due: DueFrames) -> None:
+        """A window's frames so far are computed. In the engine's event loop, as all that follows.
+
+        While an answer is under way nothing is rehearsed: it may use the engine's time.
+        """
+        if self._task is None and not self._is_ending:
+            self._rehearsals.fed(window, due)
+
     def offer(self, window: Window) -> None:
-        """A window has ended. In the engine's event loop, as all that follows."""
+        """A window has ended."""
+        self._rehearsals.ended()
         if self._is_ending:
             return
         with self._lock:
@@ -120,6 +131,7 @@ class StandingQuestion:
 
     def cancel(self) -> None:
         self._waiting = None
+        self._rehearsals.ended()
         if self._task is not None:
             self._task.cancel()
         self.end()
@@ -144,7 +156,9 @@ class StandingQuestion:
 
     async def _answer(self, window: Window) -> None:
         try:
-            self._put(await self._asked.answer(self._session, window))
+            answer = await self._asked.answer(self._session, window)
+            self._put(answer)
+            self._rehearsals.answered(window.number, answer.answer.token_ids)
         except Exception as error:
             self._is_ending = True
             self._waiting = None

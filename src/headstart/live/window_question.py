@@ -3,12 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 from headstart.answers.answer import Answer
 from headstart.answers.preview import Shown
 from headstart.answers.timeline import Stage
+from headstart.engine.question import Question
 from headstart.engine.session import Session
 from headstart.live.windows import Window
 from headstart.media.clip import Clip
@@ -54,15 +56,17 @@ class WindowQuestion:
     schema: Mapping[str, Any] | None = None
     on_shown: Callable[[Shown], None] | None = None
     on_answer: Callable[[Window, Answer], None] | None = None
+    mark: str = field(default_factory=lambda: uuid4().hex[:12])
+    """Its own: another session on the same camera has windows of the same numbers."""
 
     async def answer(self, session: Session, window: Window) -> WindowAnswer:
         """Ask the target about a window, in the engine's event loop."""
         asked_s = time.monotonic()
         if window.events:
             # Joining events takes too long for the loop.
-            question = await asyncio.to_thread(self._about, session, window)
+            question = await asyncio.to_thread(self.about, session, window)
         else:
-            question = self._about(session, window)
+            question = self.about(session, window)
         answer = await session.target.ask(question, self.on_shown)
         if self.on_answer is not None:
             self.on_answer(window, answer)
@@ -77,7 +81,9 @@ class WindowQuestion:
             answer=answer,
         )
 
-    def _about(self, session: Session, window: Window) -> Any:
+    def about(self, session: Session, window: Window) -> Question:
+        """What is asked about a window, or about as much of it as has landed."""
         clip = Clip(window.video(), window.all_events())
         question = session.question(clip, self.words, self.max_tokens, self.schema)
-        return replace(question, previews=self.on_shown is not None)
+        name = f"{self.mark} {window.number}"
+        return replace(question, previews=self.on_shown is not None, window=name)

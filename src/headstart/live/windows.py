@@ -105,9 +105,16 @@ class Window:
     landed_s: float
     """When its last frame landed, on the monotonic clock."""
     events: tuple[Events, ...] = ()
+    slot: int = -1
+    """Of its last frame."""
 
     def video(self) -> Video:
         return Video(np.stack(self.frames), np.array(self.times_us, dtype=np.int64))
+
+    def landing_us(self, slot: int, num_slots: int) -> int:
+        """The first time at which a frame falls into one of so many slots."""
+        length_us = self.stop_us - self.start_us
+        return self.start_us + -(-slot * length_us // num_slots)
 
     def arrays(self) -> Iterator[NDArray[Any]]:
         """Everything of it that takes memory; windows that overlap share frames and events."""
@@ -153,6 +160,7 @@ class _Growing:
             tuple(self.times_us),
             self.landed_s,
             tuple(self.events),
+            self.last_slot,
         )
 
 
