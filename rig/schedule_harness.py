@@ -25,6 +25,7 @@ from vllm.v1.outputs import ModelRunnerOutput
 from vllm.v1.request import Request, RequestStatus
 
 from headstart.engine.prompt_pace import Account, PromptPace
+from headstart.engine.rehearsals import Rehearsals
 from headstart.speculation.draft import Draft
 from headstart.speculation.pass_costs import PassCosts
 from rig.schedule_engine import BLOCK_SIZE, scheduler
@@ -113,6 +114,8 @@ class Counts:
     preemptions: int = 0
     constrained: int = 0
     """Of the drafted, those of requests with a grammar."""
+    rehearsed: int = 0
+    """Tokens that rehearsals have said."""
     encoded: int = 0
     """Pictures that the encoder computed."""
 
@@ -126,6 +129,17 @@ class AnyPace(PromptPace):
 
     def _left(self, answers: Sequence[Account], prompts: Iterable[Account]) -> int | None:
         return self._dice.choice([None, 0, 0, 1, 5, 17, 40]) if answers else None
+
+
+class AnyRehearsals(Rehearsals):
+    """Has any of them take part beside answers, as where that costs hardly anything."""
+
+    def __init__(self, seed: int, scheduler: Scheduler) -> None:
+        super().__init__(scheduler, None, PassCosts())
+        self._dice = Random(seed)
+
+    def _num_added(self, answers: Sequence[Request]) -> int:
+        return self._dice.choice([0, 1, 2, 9, 40])
 
 
 class Player:

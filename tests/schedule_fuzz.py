@@ -4,10 +4,10 @@
 
 Chunk sizes, budgets, aborts, preemption, prefix hits of every length, priorities, the longest
 context, growing prompts, ways to stop, sliding windows, pictures, grammars, pools as small as vLLM
-starts with; drafts right, wrong, hostile and late. No token may be another one, nothing may be
-known of a request that is over, and none may wait when vLLM's own scheduler has long been done.
-The last line is JSON. `tests/schedule_plans.py` makes the plans, `rig/schedule_harness.py` plays
-them.
+starts with, rehearsals; drafts right, wrong, hostile and late. No token may be another one, nothing
+may be known of a request that is over, and none may wait when vLLM's own scheduler has long been
+done. The last line is JSON. `tests/schedule_plans.py` makes the plans, `rig/schedule_harness.py`
+plays them.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from headstart.engine.prompt_pace import cuts_prompts
 from headstart.errors import DraftingError
 from rig.measurement import Measurement
 from rig.schedule_engine import scheduler
-from rig.schedule_harness import AnyPace, Asked, Counts, Player, Said
+from rig.schedule_harness import AnyPace, AnyRehearsals, Asked, Counts, Player, Said
 from tests.request_tables import traces
 from tests.schedule_plans import NUM_SPARE_BLOCKS, Plan, plan_of
 
@@ -89,6 +89,7 @@ class Result:
             "drafted": self.counts.drafted,
             "accepted": self.counts.accepted,
             "drafted_with_prompt": self.counts.fused,
+            "rehearsed": self.counts.rehearsed,
             "drafted_under_a_grammar": self.counts.constrained,
             "pictures_encoded": self.counts.encoded,
             "answers": self.answers,
@@ -128,9 +129,12 @@ def _play(plan: Plan, player: Player, is_ours: bool, max_steps: int) -> Played:
     if plan.is_paced and is_ours:
         cuts = cuts_prompts(player.scheduler.vllm_config)
         player.scheduler._paced_steps.pace = AnyPace(plan.seed, cuts_prompts=cuts)
+    if plan.rehearsals and is_ours:
+        player.scheduler._rehearsals = AnyRehearsals(plan.seed, player.scheduler)
     happenings: list[tuple[int, Callable[[], None]]] = []
     aborts: dict[int, list[str]] = {}
-    for asked in plan.asked:
+    everybody = (*plan.asked, *(plan.rehearsals if is_ours else ()))
+    for asked in everybody:
         for number, turn in enumerate(asked.turns):
             happenings.append((turn.at, lambda a=asked, n=number: player.add(a, n)))
         if len(asked.turns) > 1:
@@ -152,7 +156,9 @@ def _play(plan: Plan, player: Player, is_ours: bool, max_steps: int) -> Played:
         player.step(lambda names=ended: list(map(player.abort, names)))
     waiting = list(player.scheduler.requests)
     player.step()  # vLLM tells its workers what has ended
-    names = {asked.name for asked in plan.asked}
+    names = {asked.name for asked in everybody}
+    if is_ours:
+        player.counts.rehearsed += player.scheduler._rehearsals.counts.tokens
     return Played(player.said, player.counts, traces(player.scheduler, names), waiting)
 
 
@@ -182,7 +188,7 @@ def compare(plan: Plan, result: Result) -> None:
         result.not_ended_by_vllm.append(f"seed {plan.seed}: {expected.waiting}")
         return
     patience = PACED_PATIENCE if plan.is_paced else PATIENCE
-    max_steps = int(patience * expected.counts.steps) + SPARE_STEPS
+    max_steps = int(patience * expected.counts.steps) + SPARE_STEPS * (1 + len(plan.rehearsals))
     try:
         ours = play(plan, plan.max_draft_tokens, max_steps)
     except Exception:
@@ -254,6 +260,7 @@ def _kinds(plan: Plan) -> list[str]:
         ),
         "paced prompts": plan.is_paced,
         "a channel": plan.has_channel,
+        "rehearsals": bool(plan.rehearsals),
     }
     return [kind for kind, is_there in kinds.items() if is_there]
 

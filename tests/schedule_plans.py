@@ -1,7 +1,7 @@
 """Random plans for schedulers: requests, when they come and go, and the engine they come to."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from vllm.sampling_params import StructuredOutputsParams
@@ -42,6 +42,8 @@ class Plan:
     """Whether any number of tokens is left for prompts beside answers, from none on."""
     has_channel: bool = False
     """Whether drafts may come from another process; none does."""
+    rehearsals: tuple[Asked, ...] = ()
+    """Of some of the requests; vLLM's own scheduler knows nothing of them."""
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -67,8 +69,8 @@ class Plan:
         return any(field in turn.params for asked in self.asked for turn in asked.turns)
 
 
-def plan_of(seed: int) -> Plan:
-    """A plan, the same for the same seed."""
+def plan_of(seed: int, *, rehearses: bool = True) -> Plan:
+    """A plan, the same for the same seed; without rehearsals all else of it is the same."""
     dice = random.Random(seed)
     max_model_len = dice.choice([96, 128, 160])
     budget = dice.choice([40, 96, 256, 512])
@@ -111,6 +113,13 @@ def plan_of(seed: int) -> Plan:
         holds=dice.random() < 0.5,
         longest_picture=longest_picture,
     )
+    sources = Sources(abstain=dice.random() < 0.2, rehearsals=None)
+    asked = tuple(world.asked(number) for number in range(dice.choice([20, 60, 120])))
+    is_paced, has_channel = dice.random() < 0.5, dice.random() < 0.1
+    # With dice of their own, so that the rest of a plan is the same without them.
+    rehearsed = _Rehearsed(random.Random(f"rehearsals of {seed}"))
+    if rehearses:
+        asked = rehearsed.added_to(asked)
     return Plan(
         seed,
         arguments,
@@ -118,11 +127,70 @@ def plan_of(seed: int) -> Plan:
         num_spare_blocks,
         longest_picture,
         max_draft_tokens,
-        Sources(abstain=dice.random() < 0.2),
-        tuple(world.asked(number) for number in range(dice.choice([20, 60, 120]))),
+        sources,
+        asked,
         num_in_flight,
-        is_paced=dice.random() < 0.5,
-        has_channel=dice.random() < 0.1,
+        is_paced,
+        has_channel,
+        tuple(rehearsed.rehearsals),
+    )
+
+
+class _Rehearsed:
+    """Requests of a plan as questions about live windows, and what rehearses some of them."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.rehearsals: list[Asked] = []
+        self._dice = dice
+
+    def added_to(self, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
+        """The requests, further apart where some are rehearsed: a crowd leaves no time for it."""
+        share = self._dice.choice([0.0, 0.2, 0.6])
+        stretch = self._dice.choice([1, 5, 25]) if share else 1
+        return tuple(self._added(_later(one, stretch), share) for one in asked)
+
+    def _added(self, asked: Asked, share: float) -> Asked:
+        """A request as one about a window; what rehearses it comes mostly before it."""
+        dice, turn = self._dice, asked.turns[0]
+        told = (turn.params.get("extra_args") or {}).get("headstart", {})
+        if "stream" not in told or len(asked.turns) > 1 or dice.random() >= share:
+            return asked
+        window = asked.name.replace("request", "window")
+        for number in range(dice.choice([1, 1, 2, 4])):
+            length = max(1, len(turn.prompt) - dice.choice([0, 1, 5, BLOCK_SIZE]))
+            early = {"stream": told["stream"], "window": window, "rehearses": True}
+            if dice.random() < 0.05:
+                early["until_s"] = 0.0  # the next frame is due
+            begun = Turn(
+                turn.prompt[:length],
+                {**turn.params, "extra_args": {"headstart": early}},
+                max(0, turn.at + dice.choice([-40, -20, -9, -5, -3, -2, -1, 0, 2])),
+            )
+            aborted = begun.at + dice.randrange(12) if dice.random() < 0.2 else None
+            self.rehearsals.append(
+                Asked(
+                    f"rehearsal-{number}-of-{asked.name}",
+                    (begun,),
+                    dice.randrange(3),
+                    aborted_at=aborted,
+                    is_aborted_in_a_step=dice.random() < 0.7,
+                    pictures=tuple(
+                        one for one in asked.pictures if one.offset + one.length <= length
+                    ),
+                )
+            )
+        params = {**turn.params, "extra_args": {"headstart": {**told, "window": window}}}
+        return replace(asked, turns=(replace(turn, params=params),))
+
+
+def _later(asked: Asked, stretch: int) -> Asked:
+    """A request as it comes where all of a plan come so many times further apart."""
+    shift = (stretch - 1) * asked.arrives_at
+    return replace(
+        asked,
+        turns=tuple(replace(turn, at=turn.at + shift) for turn in asked.turns),
+        aborted_at=None if asked.aborted_at is None else asked.aborted_at + shift,
+        late=tuple((at + shift, draft) for at, draft in asked.late),
     )
 
 

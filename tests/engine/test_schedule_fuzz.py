@@ -14,7 +14,7 @@ from tests.schedule_plans import Plan, plan_of
 pytestmark = pytest.mark.engine
 
 NUM_DRAFTED = 40_000
-NUM_KINDS = 11
+NUM_KINDS = 12
 MAX_SEARCHED = 60  # plans of a kind in which a corner must show
 
 
@@ -24,7 +24,7 @@ def test_no_schedule_changes_a_token_leaves_a_trace_or_lets_a_request_wait():
     counts = result.counts
     assert counts.drafted >= NUM_DRAFTED
     assert min(counts.accepted, counts.fused, counts.preemptions, result.sampled_answers) > 0
-    assert min(counts.constrained, counts.encoded) > 0
+    assert min(counts.constrained, counts.encoded, counts.rehearsed) > 0
     assert len(result.plans_with) == NUM_KINDS
     assert result.answers > 1000
     assert result.refused_plans > 0

@@ -79,7 +79,8 @@ class NotingPlayer(Player):
 
 def decisions(seed: int) -> list[str]:
     """The lines of a seed."""
-    plan = replace(plan_of(seed), sources=SOURCES[seed % len(SOURCES)])
+    sources = SOURCES[seed % len(SOURCES)]
+    plan = replace(plan_of(seed, rehearses=False), sources=sources)
     lines = [f"seed {seed}"]
     with turned():
         play(plan, plan.max_draft_tokens, player=partial(NotingPlayer, lines))
