@@ -2,7 +2,8 @@
 
     python .ci/verdict.py [arguments of pytest's own]
 
-Two processes share the tests, group by group (tests/conftest.py makes the groups). What fails is
+Three processes share the tests, group by group (tests/conftest.py makes the groups): on two cores,
+since each waits for engines and servers for much of its time. What fails is
 run again by itself, in one process. A busy machine may disturb a test that waits for processes:
 those that pass only the second time are named ("disturbed: ..."), so that they can be mended. A
 test that fails twice fails the run. So does a run that did not come to its end, since then nobody
@@ -19,7 +20,7 @@ ALL_PASSED = 0
 SOME_FAILED = 1
 FAILURES = Path(".pytest_cache/v/cache/lastfailed")
 SIDE_BY_SIDE = (
-    *("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"),
+    *("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"),
     # A test that ends its process would end the next one too.
     *("--max-worker-restart", "0", "-p", "lost_worker"),
     *("-p", "slowest_files"),
