@@ -12,6 +12,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import Metric
 
 from headstart.answers.timeline import Stage, Timeline
+from headstart.engine.question import Question
 from headstart.engine.request_record import RequestRecord
 from headstart.live.window_question import WindowAnswer
 from headstart.speculation.draft import Verdict, by_source, is_fused
@@ -45,6 +46,13 @@ LIVE_WAIT = Histogram(
     "headstart_live_wait_seconds",
     "From a window's last frame to the last word of its answer.",
     buckets=(0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30),
+)
+REHEARSALS = Counter(
+    "headstart_rehearsals", "Live questions answered before their last frame, by end.", ["end"]
+)
+REHEARSED = Counter("headstart_rehearsed_tokens", "Tokens that rehearsals have said.")
+ENGINE_SECONDS = Counter(
+    "headstart_engine_seconds", "Of the engine's passes, by what they were for.", ["of"]
 )
 LOG_LINES_DROPPED = Gauge("headstart_log_lines_dropped", "Log lines that could not be written.")
 LOGGED_ANSWERS = Counter(
@@ -154,6 +162,23 @@ def count_since(figure: Counter, now: Mapping[str, int], before: Mapping[str, in
     """Add what has come to counts of a camera's, by fate."""
     for fate, number in now.items():
         figure.labels(fate).inc(number - before.get(fate, 0))
+
+
+class CountedRehearsals:
+    """An `AnswerListener`: each answer reports what became of rehearsals since the last one."""
+
+    def asked(self, question: Question) -> None:
+        pass
+
+    def answered(self, question: Question, record: RequestRecord) -> None:
+        if record.report is None:
+            return
+        counts = record.report.rehearsals
+        for ending, number in counts.endings.items():
+            REHEARSALS.labels(ending.value).inc(number)
+        REHEARSED.inc(counts.tokens)
+        ENGINE_SECONDS.labels("rehearsals").inc(counts.seconds)
+        ENGINE_SECONDS.labels("all else").inc(counts.other_seconds)
 
 
 def count_answer(record: RequestRecord, tenant: str) -> None:

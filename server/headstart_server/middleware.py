@@ -115,7 +115,7 @@ class HeadstartMiddleware:
         limits = settings.limits
         access_log = AccessLog(settings.log, getattr(state.args, "headstart_words", None))
         parts.callback(access_log.close)
-        listeners: list[AnswerListener] = []
+        listeners: list[AnswerListener] = [metrics.CountedRehearsals()]
         if settings.answer_log is not None:
             logs = TenantLogs(settings.answer_log, limits.max_tenant_log_bytes)
             parts.callback(logs.close)

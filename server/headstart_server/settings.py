@@ -38,7 +38,7 @@ from urllib.parse import urlsplit
 
 from headstart.drafters.registry import DEFAULT_DRAFTERS
 from headstart.engine.draft_model import DraftModel, draft_model
-from headstart.engine.options import Sources
+from headstart.engine.options import DEFAULT_REHEARSALS, Sources
 from headstart_server.auth import Keys
 from headstart_server.camera_access import CameraAccess
 from headstart_server.limits import Limits
@@ -47,7 +47,7 @@ from headstart_server.settings_table import SettingsError, checked
 
 CONFIG_VARIABLE = "HEADSTART_CONFIG"
 DEFAULT_DRAFT_TOKENS = 32
-_PLAIN = (str, str | None, int, bool)
+_PLAIN = (str, str | None, int, float, bool)
 _PATHS = ("memory_log", "bridge", "log", "answer_log", "demo")
 MEDIA_ENTRIES = {"root": str, "domains": list}
 """The entries of [media] and the type of each."""
@@ -71,6 +71,9 @@ class Settings:
     """Verified in one pass; 0 keeps vLLM's own scheduler and drafts nothing."""
     warm_memory: bool = True
     """Whether a stream may be drafted for from the other streams of its tenant."""
+    rehearsals: float = DEFAULT_REHEARSALS
+    """Of the engine's time that all else takes, how much may be spent on answering the questions of
+    live cameras before their windows end; 0: none."""
     memory_log: Path | None = None
     """Answers to draft from at the start, a file that ``headstart train memory`` has written."""
     bridge: Path | None = None
@@ -151,7 +154,12 @@ class Settings:
         """What drafts inside the scheduler."""
         learned = () if self.bridge is None else (f"bridge={self.bridge}",)
         drafters = (*DEFAULT_DRAFTERS, *learned)
-        return Sources(drafters, warm=self.warm_memory, memory_log=self.memory_log)
+        return Sources(
+            drafters,
+            warm=self.warm_memory,
+            rehearsals=self.rehearsals,
+            memory_log=self.memory_log,
+        )
 
     @property
     def is_data_parallel(self) -> bool:

@@ -14,6 +14,7 @@ from headstart.cli.options import AskSettings
 from headstart.cli.settings import engine_arguments, named_values
 from headstart.cli.terminal import Terminal, divert, is_verbose, quieten
 from headstart.engine.interrupts import interrupts_kept
+from headstart.engine.options import Sources
 from headstart.engine.question import RequestOptions
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ def start_headstart(
     settings: AskSettings,
     *,
     draft_model: str | None,
+    sources: Sources = Sources(),
     num_frames: int | None,
     vllm: Sequence[str] | None,
     sampling: Sequence[str] | None = None,
@@ -128,6 +130,7 @@ def start_headstart(
         headstart = Headstart(
             target,
             draft_model=by_name(draft_model, {**quiet, **beside}) if draft_model else None,
+            sources=sources,
             max_draft_tokens=settings.max_draft_tokens,
             options=options,
             num_frames=num_frames,

@@ -19,6 +19,7 @@ from headstart.cli.settings import SET, setting
 from headstart.cli.starting import start_headstart
 from headstart.cli.terminal import report_errors, terminal
 from headstart.engine.interrupts import interrupts_kept
+from headstart.engine.options import DEFAULT_REHEARSALS, Sources
 from headstart.errors import LiveError
 from headstart.live import watching
 from headstart.live.answer_log import AnswerLog, row_of
@@ -51,6 +52,12 @@ class WatchSettings(options.AskSettings):
 
     at_least: float | None = setting(None, "With --when changed: ask every so many seconds anyway.")
     speed: float | None = setting(None, "Play files so many times as fast as they were taken.")
+    rehearsals: float = setting(
+        DEFAULT_REHEARSALS,
+        "Answer questions before a window's last frame, in so much of the engine's time for a"
+        " second of all else; 0: never.",
+        at_least=0,
+    )
     mqtt_discovery: bool = setting(
         False, "With --mqtt: have Home Assistant make a sensor of each source."
     )
@@ -144,7 +151,14 @@ def watch(
             publisher = MqttPublisher(mqtt, has_discovery=settings.mqtt_discovery)
             sinks["mqtt"] = ending.enter_context(publisher)
         headstart = ending.enter_context(
-            start_headstart(target, settings, draft_model=draft_model, num_frames=frames, vllm=vllm)
+            start_headstart(
+                target,
+                settings,
+                draft_model=draft_model,
+                sources=Sources(rehearsals=settings.rehearsals),
+                num_frames=frames,
+                vllm=vllm,
+            )
         )
         out = output_of(output)
         with interrupts_kept():

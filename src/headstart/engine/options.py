@@ -19,6 +19,7 @@ from headstart.errors import DraftingError
 FIELD = "headstart"
 NO_PROPOSALS = "headstart.engine.scheduler.NoProposals"
 """The proposer that vLLM is given: by it one sees that our scheduler drafts."""
+DEFAULT_REHEARSALS = 0.25
 MAX_REHEARSALS = 10
 MAX_VERIFIED_TOKENS = 128  # of one request in one step: vLLM's rejection sampler ends beyond it
 
@@ -61,7 +62,7 @@ class Sources:
     """
     warm: bool = True
     """A stream that knows little yet may quote the other streams of its tenant."""
-    rehearsals: float | None = 0.25
+    rehearsals: float | None = DEFAULT_REHEARSALS
     """Of the engine's time that all else takes, how much may be spent on answering live questions
     before their last frame has landed; 0: none, None: any."""
     memory_log: Path | None = None
