@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from headstart import Headstart, Sources
 from headstart.engine.question import Question
-from headstart.engine.rehearsed_words import RehearsalCounts
+from headstart.engine.request_record import RehearsalCounts
 from headstart.engine.session import Session
 from headstart.live.session import LiveSession
 from headstart.live.standing import StandingQuestion

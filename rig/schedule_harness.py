@@ -26,6 +26,7 @@ from vllm.v1.request import Request, RequestStatus
 
 from headstart.engine.prompt_pace import Account, PromptPace
 from headstart.engine.rehearsals import Rehearsals
+from headstart.engine.request_state import RequestState
 from headstart.speculation.draft import Draft
 from headstart.speculation.pass_costs import PassCosts
 from rig.schedule_engine import BLOCK_SIZE, scheduler
@@ -137,6 +138,12 @@ class AnyRehearsals(Rehearsals):
     def __init__(self, seed: int, scheduler: Scheduler) -> None:
         super().__init__(scheduler, None, PassCosts())
         self._dice = Random(seed)
+        self.num_said = 0
+
+    def ended(self, state: RequestState, *, is_whole: bool) -> None:
+        if state.rehearses:
+            self.num_said += state.request.num_output_tokens
+        super().ended(state, is_whole=is_whole)
 
     def _num_added(self, answers: Sequence[Request]) -> int:
         return self._dice.choice([0, 1, 2, 9, 40])

@@ -157,8 +157,8 @@ def _play(plan: Plan, player: Player, is_ours: bool, max_steps: int) -> Played:
     waiting = list(player.scheduler.requests)
     player.step()  # vLLM tells its workers what has ended
     names = {asked.name for asked in everybody}
-    if is_ours:
-        player.counts.rehearsed += player.scheduler._rehearsals.counts.tokens
+    if plan.rehearsals and is_ours:
+        player.counts.rehearsed += player.scheduler._rehearsals.num_said
     return Played(player.said, player.counts, traces(player.scheduler, names), waiting)
 
 

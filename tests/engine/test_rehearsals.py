@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("vllm")
 from headstart.engine import rehearsals
 from headstart.engine.options import Sources
-from headstart.engine.rehearsed_words import Ending
+from headstart.engine.request_record import Ending
 from rig.schedule_harness import BLOCK_SIZE, Asked, Player, Turn, scheduler
 from rig.schedule_target import likely_answer
 

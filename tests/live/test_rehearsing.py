@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 pytest.importorskip("vllm")
-from headstart.engine.target import Rehearsal
+from headstart.engine.rehearsed_words import Rehearsal
 from headstart.live.rehearsing import MAX_SKIPPED, NUM_STILL, DueFrames, RehearsalPace
 from headstart.live.windows import Windows
 from rig.camera import MAX_TOKENS, NUM_SLOTS, QUESTION

@@ -18,8 +18,7 @@ from headstart.engine.drafts.messages import Drafted
 from headstart.engine.drafts.subscriber import DraftSubscriber
 from headstart.engine.engine_client import EngineClient
 from headstart.engine.question import Question
-from headstart.engine.rehearsed_words import RehearsalCounts
-from headstart.engine.request_record import RequestRecord
+from headstart.engine.request_record import RehearsalCounts, RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.media.change import EventPicture
 from headstart.media.events import Events

@@ -18,7 +18,8 @@ from vllm.v1.request import Request, RequestStatus
 
 from headstart.engine.draft_room import num_missing
 from headstart.engine.pass_clock import TimedPass
-from headstart.engine.rehearsed_words import Ending, RehearsalCounts, RehearsedWords
+from headstart.engine.rehearsed_words import RehearsedWords
+from headstart.engine.request_record import Ending, RehearsalCounts
 from headstart.engine.request_state import RequestState
 from headstart.speculation.pass_costs import PassCosts
 

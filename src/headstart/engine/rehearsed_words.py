@@ -1,10 +1,6 @@
 """What rehearsals of live questions have said: the drafts of the answers that they rehearse."""
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Self
+from dataclasses import dataclass
 
 from headstart.speculation.board import place_after
 from headstart.speculation.draft import Draft
@@ -26,47 +22,14 @@ class Reference:
     question: str
 
 
-class Ending(StrEnum):
-    """How a rehearsal ended."""
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a question was answered with before its last frame had landed."""
 
-    WHOLE = "whole"
-    """It said all that it had to say."""
-    CUT_OFF = "cut_off"
-    """Its question was asked, or its next frame was due. What it had said is used."""
-    NO_ROOM = "no_room"
-    """Others needed the blocks, or the engine samples where it could not verify its words."""
-    NO_TIME = "no_time"
-    """Rehearsals had taken their share of the engine's time."""
-
-
-@dataclass
-class RehearsalCounts:
-    """What became of an engine's rehearsals in some time."""
-
-    endings: Counter[Ending] = field(default_factory=Counter)
-    tokens: int = 0
-    """That they have said."""
-    seconds: float = 0.0
-    """Of the engine."""
-    other_seconds: float = 0.0
-    """Of the engine, for all else."""
-
-    def as_json(self) -> list[Any]:
-        """The form `parse` reads."""
-        return [dict(self.endings), self.tokens, self.seconds, self.other_seconds]
-
-    @classmethod
-    def parse(cls, given: Sequence[Any]) -> Self:
-        endings, tokens, seconds, other_seconds = given
-        known = {Ending(name): number for name, number in endings.items()}
-        return cls(Counter(known), tokens, seconds, other_seconds)
-
-    def add(self, more: "RehearsalCounts") -> None:
-        """Count also what became of others."""
-        self.endings = self.endings + more.endings
-        self.tokens += more.tokens
-        self.seconds += more.seconds
-        self.other_seconds += more.other_seconds
+    token_ids: tuple[int, ...]
+    is_whole: bool
+    seconds: float
+    """From rendering to its last word, or until it was cut off."""
 
 
 @dataclass(slots=True)

@@ -1,16 +1,60 @@
 """What one request's answer took and where it came from, as the engine tells it."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any, Self
 
 from headstart.answers.timeline import Span, Stage, Timeline
-from headstart.engine.rehearsed_words import RehearsalCounts
 from headstart.speculation.draft import Draft, Verdict, by_source, is_fused
 from headstart.speculation.drafter import StreamKey
 
 FIELD = "headstart"
 MAX_VERDICTS = 512  # of one answer, the first ones
+
+
+class Ending(StrEnum):
+    """How a rehearsal ended."""
+
+    WHOLE = "whole"
+    """It said all that it had to say."""
+    CUT_OFF = "cut_off"
+    """Its question was asked, or its next frame was due. What it had said is used."""
+    NO_ROOM = "no_room"
+    """Others needed the blocks, or the engine samples where it could not verify its words."""
+    NO_TIME = "no_time"
+    """Rehearsals had taken their share of the engine's time."""
+
+
+@dataclass
+class RehearsalCounts:
+    """What became of an engine's rehearsals in some time."""
+
+    endings: Counter[Ending] = field(default_factory=Counter)
+    tokens: int = 0
+    """That they have said."""
+    seconds: float = 0.0
+    """Of the engine."""
+    other_seconds: float = 0.0
+    """Of the engine, for all else."""
+
+    def as_json(self) -> list[Any]:
+        """The form `parse` reads."""
+        return [dict(self.endings), self.tokens, self.seconds, self.other_seconds]
+
+    @classmethod
+    def parse(cls, given: Sequence[Any]) -> Self:
+        endings, tokens, seconds, other_seconds = given
+        known = {Ending(name): number for name, number in endings.items()}
+        return cls(Counter(known), tokens, seconds, other_seconds)
+
+    def add(self, more: "RehearsalCounts") -> None:
+        """Count also what became of others."""
+        self.endings = self.endings + more.endings
+        self.tokens += more.tokens
+        self.seconds += more.seconds
+        self.other_seconds += more.other_seconds
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from vllm.v1.request import Request, RequestStatus
 
 from headstart.engine.drafts.scheduler_drafts import Followed
 from headstart.engine.prompt_pace import Account
-from headstart.engine.rehearsed_words import Ending, Reference
-from headstart.engine.request_record import PassRecord
+from headstart.engine.rehearsed_words import Reference
+from headstart.engine.request_record import Ending, PassRecord
 from headstart.engine.request_tags import FIELD, RequestTags
 from headstart.engine.withheld_drafts import Withheld
 from headstart.speculation.drafted_request import DraftedRequest

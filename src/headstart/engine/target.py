@@ -8,7 +8,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headstart.answers.answer import Answer
@@ -19,6 +19,7 @@ from headstart.engine.front_end import FrontEnd, OpenRequest
 from headstart.engine.model import Model, engine_defaults
 from headstart.engine.options import NO_PROPOSALS, SchedulerOptions
 from headstart.engine.question import Question, RequestOptions
+from headstart.engine.rehearsed_words import Rehearsal
 from headstart.engine.request_record import RequestRecord
 from headstart.engine.request_tags import RequestTags
 from headstart.engine.window_prefiller import PrefillStep, WindowPrefiller
@@ -41,16 +42,6 @@ def start_engine(model: Model, arguments: Mapping[str, Any]) -> EngineClient:
             f"vLLM did not start {model.name}: {error} vLLM's messages say why; `headstart doctor`"
             " checks the installation."
         ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """What a question was answered with before its last frame had landed."""
-
-    token_ids: tuple[int, ...]
-    is_whole: bool
-    seconds: float
-    """From rendering to its last word, or until it was cut off."""
 
 
 class Target:

@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from headstart.engine.rehearsed_words import Rehearsal
 from headstart.engine.session import Session
-from headstart.engine.target import Rehearsal
 from headstart.live.window_question import WindowQuestion
 from headstart.live.windows import Window
 from headstart.speculation.draft import num_agreeing
