@@ -120,7 +120,7 @@ def server(
             "drain_s": 100.0,
             "max_tenant_live": MAX_TENANT_LIVE,
             # Tests wait for cameras that broke off to be gone, and for an engine to be given up.
-            "live_resume_s": 10.0,
+            "live_resume_s": 20.0,
             "heartbeat_s": 10.0,
             "max_live_message_bytes": 1 << 20,
             "max_live_waiting_bytes": MAX_LIVE_WAITING_BYTES,
