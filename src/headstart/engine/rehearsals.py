@@ -142,8 +142,7 @@ class Rehearsals:
         answers = [one for one in scheduler.running if one.request_id not in alive]
         waiting = [one for queue in queues for one in queue if one.request_id not in alive]
         others = [one for one in waiting if one.status != RequestStatus.WAITING_FOR_STREAMING_REQ]
-        for state, ending in self._to_end([*answers, *others]):
-            self._give_up(state, ending)
+        self._end_some([*answers, *others])
         scheduler.running[:] = answers
         for queue in queues:
             queue.remove_requests([one for one in queue if one.request_id in alive])
@@ -196,29 +195,26 @@ class Rehearsals:
         request_id, aborted = state.request.request_id, RequestStatus.FINISHED_ABORTED
         self._scheduler.finish_requests(request_id, aborted)
 
-    def _to_end(self, others: Sequence[Request]) -> list[tuple[RequestState, Ending]]:
-        """Those that cannot go on: they are late, out of time, or in the way, the newest first."""
+    def _end_some(self, others: Sequence[Request]) -> None:
+        """End those that cannot go on: they are late, out of time, or in the way."""
         now_s, rest = self._clock(), list[RequestState]()
-        ending = list[tuple[RequestState, Ending]]()
-        for one in self.alive.values():
+        for one in list(self.alive.values()):
             if not self._is_on or one.withheld.samples or len(rest) == MAX_ALIVE:
-                ending.append((one, Ending.NO_ROOM))
+                self._give_up(one, Ending.NO_ROOM)
             elif self._is_late(one, now_s):
-                ending.append((one, Ending.CUT_OFF))
+                self._give_up(one, Ending.CUT_OFF)
             elif self._time.is_used_up:
-                ending.append((one, Ending.NO_TIME))
+                self._give_up(one, Ending.NO_TIME)
             else:
                 rest.append(one)
-        free = self._pool.get_num_free_blocks() // self._num_groups
         needed = int(WATERMARK * self._pool.num_gpu_blocks / self._num_groups)
         needed += sum(map(self._num_blocks, others))
         needed += sum(self._num_blocks(one.request) for one in rest)
-        while rest and free < needed:
+        # The newest first. How many blocks come back is seen: others may share them.
+        while rest and self._pool.get_num_free_blocks() // self._num_groups < needed:
             newest = rest.pop()
             needed -= self._num_blocks(newest.request)
-            free += newest.request.num_computed_tokens // self._block_size
-            ending.append((newest, Ending.NO_ROOM))
-        return ending
+            self._give_up(newest, Ending.NO_ROOM)
 
     def _is_late(self, state: RequestState, now_s: float) -> bool:
         """Whether its next pass would still be under way when the next frame is due."""

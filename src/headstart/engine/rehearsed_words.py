@@ -46,8 +46,8 @@ class RehearsedWords:
     confirmed some of them; the rest is taken from the one before.
     """
 
-    def __init__(self, max_references: int = MAX_REFERENCES) -> None:
-        self._table = FairTable[Reference, _Rehearsed](max_references)
+    def __init__(self) -> None:
+        self._table = FairTable[Reference, _Rehearsed](MAX_REFERENCES)
 
     def under_way(self, reference: Reference) -> str:
         """The rehearsal that must end before another one, or its question, takes its place."""
@@ -76,9 +76,6 @@ class RehearsedWords:
         known = self._table.get(reference.stream.tenant, reference)
         self._table.remove(reference.stream.tenant, reference)
         return () if known is None else known.words
-
-    def __len__(self) -> int:
-        return len(self._table)
 
 
 def _continued(said: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
