@@ -49,7 +49,9 @@ class FrameByFrame:
         self._session, self._work = session, work
         self._num_frames = session.target.view.num_frames or 1
         self._frame_us = round(work.frame_s * 1e6)
-        self._live = LiveSession(session, Windows(self._num_frames * work.frame_s))
+        # Rehearsals have a program of their own: `python -m benchmarks.rehearsal`.
+        windows = Windows(self._num_frames * work.frame_s)
+        self._live = LiveSession(session, windows, rehearse=False)
         self._standing: StandingQuestion | None = None
         self._question = ""
         self._num_windows = 0

@@ -165,7 +165,8 @@ class CameraLoad:
 
     def _live(self, number: int) -> tuple[LiveSession, StandingQuestion]:
         session = self._engine.session(f"camera-{number}", TENANT)
-        live = LiveSession(session, Windows(self._step_s), prefill=self._prefill)
+        windows = Windows(self._step_s)
+        live = LiveSession(session, windows, prefill=self._prefill, rehearse=False)
         question = self._work.camera(number, 0)[0].question
         asked = live.standing(question, max_tokens=self._work.max_tokens, schema=self._work.schema)
         return live, asked
